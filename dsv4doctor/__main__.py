@@ -1,0 +1,5 @@
+"""`python -m dsv4doctor`."""
+
+from dsv4doctor.cli.app import main
+
+main()

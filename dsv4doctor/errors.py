@@ -1,0 +1,33 @@
+"""What a person can act on, as exceptions: one line that names the thing, one with the next step."""
+
+from __future__ import annotations
+
+EXIT_DONE = 0
+EXIT_FINDINGS = 1
+EXIT_USAGE = 2
+EXIT_COULD_NOT = 3
+EXIT_UNDECIDED = 4
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+
+class DoctorError(Exception):
+    """The work could not be done, for a reason outside this program (exit code 3)."""
+
+    exit_code = EXIT_COULD_NOT
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.hint = hint
+
+
+class UsageError(DoctorError):
+    """A flag, a value or a file that cannot be used as given (exit code 2)."""
+
+    exit_code = EXIT_USAGE
+
+
+class Interrupted(DoctorError):
+    """Ctrl-C or SIGTERM: what was seen is saved; the hint is the line that resumes (exit code 130)."""
+
+    exit_code = EXIT_INTERRUPTED
