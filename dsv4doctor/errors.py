@@ -1,4 +1,4 @@
-"""What a person can act on, as exceptions: one line that names the thing, one with the next step."""
+"""What a person can act on, as exceptions: one line names the thing, one the next step."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ class UsageError(DoctorError):
 
 
 class Interrupted(DoctorError):
-    """Ctrl-C or SIGTERM: what was seen is saved; the hint is the line that resumes (exit code 130)."""
+    """Ctrl-C or SIGTERM: what was seen is saved, the hint is the line that resumes (code 130)."""
 
     exit_code = EXIT_INTERRUPTED

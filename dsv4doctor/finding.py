@@ -25,7 +25,7 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A place to check a claim: `where` names it (a field, a file and line, a request), `what` is there."""
+    """A place to check a claim: `where` names a field, line or request, `what` is there."""
 
     where: str
     what: str

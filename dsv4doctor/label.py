@@ -34,7 +34,7 @@ class Label(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """True when nothing came that could be judged: counted beside corruption, never in its rate."""
+        """True when nothing came that could be judged: beside corruption, never in its rate."""
         return self in FAILURES
 
     @property
@@ -56,7 +56,7 @@ FAILURES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What one response is: a primary label, further labels, the evidence, and whether it is corrupt.
+    """What one response is: a primary label, further labels, evidence, and whether it is corrupt.
 
     `corrupted` is not a function of the labels alone: a missing call where nothing forced one and a
     reply cut by the request's own `max_tokens` are named but are no corruption.

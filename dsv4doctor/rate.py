@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """`k` of `n`, with the interval that `method` gives at `level`. No observations: estimate None."""
+    """`k` of `n`, with the interval that `method` gives at `level`; over nothing, estimate None."""
 
     k: int
     n: int

@@ -10,7 +10,7 @@ from dsv4doctor.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A server's root. `base_url` has a scheme, no trailing slash, no trailing `/v1`, no credentials."""
+    """A server's root: `base_url` has a scheme, no trailing slash or `/v1`, and no credentials."""
 
     base_url: str
     api_key: str | None = None

@@ -1,0 +1,64 @@
+"""The result on stdout: one JSON document in the contract's envelope, or a rendered report."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import PurePath
+from typing import Any
+
+from dsv4doctor import SCHEMA_VERSION, __version__
+from dsv4doctor.finding import Finding
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON types: dataclasses become objects, NaN and infinities null, never a bare NaN."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(value, "item"):  # a numpy scalar
+        return plain(value.item())
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def envelope(
+    command: str, verdict: str, exit_code: int, findings: Sequence[Finding], body: Any
+) -> dict[str, Any]:
+    """The document that `--json` prints, as JSON types."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "dsv4doctor_version": __version__,
+        "command": command,
+        "verdict": verdict,
+        "exit_code": exit_code,
+        "findings": plain(findings),
+        command: plain(body),
+    }
+
+
+def emit_json(
+    command: str, verdict: str, exit_code: int, findings: Sequence[Finding], body: Any
+) -> None:
+    """Print the envelope on stdout.
+
+    ASCII only, so that a lone surrogate in model output is an escape that every reader takes and no
+    terminal obeys.
+    """
+    document = envelope(command, verdict, exit_code, findings, body)
+    json.dump(document, sys.stdout, ensure_ascii=True, allow_nan=False)
+    sys.stdout.write("\n")
+    sys.stdout.flush()
