@@ -1,0 +1,356 @@
+"""Scenario + seed + session number → every byte that the session sends. Pure and replayable.
+
+A conversation is planned backwards: what each turn will ask for is decided first, then planted in
+turns before it, spread over all of them, so that an answer needs many old pages of the KV cache.
+Filler prose brings each prompt to its length. Sessions differ in length and in where things stand,
+so that no two have the same page layout; they share the system message and the tools.
+
+Lengths are estimates at 4 characters a token, chat template included (see `TEMPLATE_CHARS`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from dsv4doctor.canary import MAX_SESSIONS, MAX_SLOTS, MAX_TURNS, Canary, CanaryOwner, encode_canary
+from dsv4doctor.errors import UsageError
+from dsv4doctor.load import prose
+from dsv4doctor.load.dice import Dice, derive
+from dsv4doctor.load.values import (
+    TOOL_NAMES,
+    ValueKind,
+    argument_names,
+    make_value,
+    tool_schemas,
+    value_kinds,
+)
+from dsv4doctor.scenario import Sampling, Scenario, TurnKind
+from dsv4doctor.session import Message, SessionScript, Turn
+
+CHARS_PER_TOKEN = 4
+# DeepSeek-V4's template puts about this much around the tools: how to write a call, an example.
+TEMPLATE_CHARS = 900
+# Role markers around one message, and the markup around a call and around one of its arguments.
+MESSAGE_CHARS = 24
+CALL_CHARS = 70
+ARGUMENT_CHARS = 70
+# A passage holds a code about once in this many tokens, so that a foreign one names its owner.
+_PASSAGE_TOKENS_PER_CODE = 60
+_MAX_PASSAGE_CODES = 8
+# Codes that nobody asks for: a reply with one was read from the right turn but the wrong place.
+_DECOYS_PER_TURN = 1
+# JavaScript readers of our JSON keep integers exact up to 53 bits.
+_KEY_BITS = 52
+
+_RULES = (
+    "You are the assistant of a records office. People tell you about their day and give you "
+    "codes, numbers, phrases and passages, each under a label. When you are told to call a tool, "
+    "call it at once, with exactly the values that the labels stand for, and say nothing else. "
+    "When you are told to write out a passage, copy it word for word. What follows is the "
+    "office's own chronicle."
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Plan:
+    """What one turn plants and asks for, while a session is being planned."""
+
+    kind: TurnKind
+    plants: list[str] = field(default_factory=list)
+    asks: list[str] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+    text: str | None = None
+    canaries: list[Canary] = field(default_factory=list)
+    slots: int = 0
+
+
+def build_session(
+    scenario: Scenario,
+    *,
+    seed: int,
+    session: int,
+    turns: int | None = None,
+    context_tokens: tuple[int, int] | None = None,
+) -> SessionScript:
+    """What session number `session` sends; `turns` and `context_tokens` override the scenario's.
+
+    Raises:
+        UsageError: if the lengths leave no room for what has to be said.
+    """
+    count = scenario.turns if turns is None else turns
+    lengths = scenario.context_tokens if context_tokens is None else context_tokens
+    _check(scenario, session=session, turns=count, lengths=lengths)
+    key = canary_key(scenario, seed)
+    planner = _Planner(
+        scenario, key=key, session=session, dice=Dice("plan", scenario.name, seed, session)
+    )
+    plans = planner.plan(count)
+    tools = tool_schemas(scenario.values, scenario.canaries_per_call)
+    writer = _Writer(scenario, seed=seed, session=session, tools=tools)
+    written = [
+        writer.write(
+            turn, plan, _target_tokens(scenario, lengths, turn, count, writer.length_factor)
+        )
+        for turn, plan in enumerate(plans)
+    ]
+    return SessionScript(
+        session=session,
+        turns=tuple(written),
+        tools=tools,
+        history=scenario.history,
+        stream=scenario.stream,
+        sampling=_sampling(scenario.sampling),
+        canary_key=key,
+    )
+
+
+def canary_key(scenario: Scenario, seed: int) -> int:
+    """The key that the canary codes of a run are made with."""
+    return int.from_bytes(derive("canary", scenario.name, seed)[:8], "big") >> 64 - _KEY_BITS
+
+
+def estimate_prompt_tokens(script: SessionScript, turn: int) -> int:
+    """Estimated length of the prompt of `turn`, tools and chat template included."""
+    characters = TEMPLATE_CHARS + len(json.dumps(script.tools, ensure_ascii=False))
+    return (characters + sum(map(_message_chars, script.messages(turn)))) // CHARS_PER_TOKEN
+
+
+def _check(scenario: Scenario, *, session: int, turns: int, lengths: tuple[int, int]) -> None:
+    if not 1 <= turns <= MAX_TURNS:
+        raise UsageError(f"a session of {turns} turns", f"give 1 to {MAX_TURNS}")
+    if not 0 <= session < MAX_SESSIONS:
+        raise UsageError(f"session number {session}", f"run at most {MAX_SESSIONS} sessions")
+    first, last = lengths
+    if not scenario.shared_prompt_tokens < first <= last:
+        raise UsageError(
+            f"context lengths {first}:{last} with a shared prompt of "
+            f"{scenario.shared_prompt_tokens} tokens",
+            "give FIRST:LAST with FIRST above the shared prompt and LAST not below FIRST",
+        )
+
+
+def _target_tokens(
+    scenario: Scenario, lengths: tuple[int, int], turn: int, turns: int, factor: float
+) -> int:
+    first, last = lengths
+    share = turn / (turns - 1) if turns > 1 else 1.0
+    return int((first + (last - first) * share) * factor)
+
+
+def _sampling(sampling: Sampling) -> Mapping[str, Any]:
+    asked = {"temperature": sampling.temperature, "top_p": sampling.top_p}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _message_chars(message: Message) -> int:
+    characters = MESSAGE_CHARS + len(message.get("content") or "")
+    for call in message.get("tool_calls") or ():
+        arguments = json.loads(call["function"]["arguments"])
+        characters += CALL_CHARS + len(call["function"]["name"])
+        for name, value in arguments.items():
+            spelt = value if isinstance(value, str) else json.dumps(value)
+            characters += ARGUMENT_CHARS + len(name) + len(spelt)
+    return characters
+
+
+class _Planner:
+    """Decides what each turn of one session asks for, and where that was planted."""
+
+    def __init__(self, scenario: Scenario, *, key: int, session: int, dice: Dice) -> None:
+        self._scenario = scenario
+        self._key = key
+        self._session = session
+        self._dice = dice
+        self._labels: set[str] = set()
+        self._plans: list[_Plan] = []
+
+    def plan(self, turns: int) -> list[_Plan]:
+        """The plans of all turns; the cycle of kinds begins elsewhere in every session."""
+        kinds = self._scenario.turn_kinds
+        self._plans = [
+            _Plan(kind=kinds[(self._session + turn) % len(kinds)]) for turn in range(turns)
+        ]
+        for turn, plan in enumerate(self._plans):
+            if plan.kind is TurnKind.LONG_TEXT:
+                self._ask_passage(turn, plan)
+            else:
+                self._ask_calls(turn, plan)
+        for turn, plan in enumerate(self._plans):
+            for _ in range(_DECOYS_PER_TURN if plan.slots < MAX_SLOTS else 0):
+                code = encode_canary(self._key, self._take_slot(turn))
+                plan.plants.append(f"The code for `{self._new_label()}` is `{code}`.")
+        return self._plans
+
+    def _ask_calls(self, turn: int, plan: _Plan) -> None:
+        scenario = self._scenario
+        calls = scenario.calls_per_turn if plan.kind is TurnKind.PARALLEL_CALLS else 1
+        needs = calls * scenario.canaries_per_call
+        sources = self._spread(turn, needs)
+        for index in range(calls):
+            tool = self._dice.pick(TOOL_NAMES)
+            names = argument_names(tool, scenario.canaries_per_call)
+            arguments: dict[str, object] = {}
+            settings = []
+            for name, kind in zip(names, value_kinds(scenario.values, len(names)), strict=True):
+                canary = self._plant(sources.pop(), kind, tool=tool, index=index, argument=name)
+                plan.canaries.append(canary)
+                arguments[name] = canary.value
+                settings.append(f"set `{name}` to the {kind.noun} for `{canary.label}`")
+            plan.calls.append((tool, arguments))
+            plan.asks.append(f"Call the tool `{tool}` now: {', '.join(settings)}.")
+
+    def _plant(
+        self, source: int, kind: ValueKind, *, tool: str, index: int, argument: str
+    ) -> Canary:
+        """Plant one value in turn `source` or the next that has room for it."""
+        owner = self._take_slot(source)
+        label = self._new_label()
+        value = make_value(kind, key=self._key, owner=owner, dice=self._dice)
+        self._plans[owner.turn].plants.append(
+            f"The {kind.noun} for `{label}` is `{kind.spelling(value)}`."
+        )
+        return Canary(
+            label=label,
+            value=value,
+            planted_turn=owner.turn,
+            tool=tool,
+            call_index=index,
+            argument=argument,
+        )
+
+    def _ask_passage(self, turn: int, plan: _Plan) -> None:
+        source = self._dice.below(turn) if turn else 0
+        label = self._new_label()
+        tokens = self._scenario.long_text_tokens
+        pieces = prose.sentences(self._dice, tokens * CHARS_PER_TOKEN)
+        codes = min(max(1, tokens // _PASSAGE_TOKENS_PER_CODE), _MAX_PASSAGE_CODES)
+        for part in range(codes):
+            owner = self._take_slot(source)
+            code = encode_canary(self._key, owner)
+            # Each code replaces about as much prose as it takes, in the middle of its part.
+            pieces[(2 * part + 1) * len(pieces) // (2 * codes)] = (
+                f"The {self._dice.pick(('entry', 'note', 'record'))} is filed under {code}."
+            )
+            plan.canaries.append(Canary(label=label, value=code, planted_turn=owner.turn))
+        plan.text = " ".join(pieces)
+        plan.canaries.insert(0, Canary(label=label, value=plan.text, planted_turn=source))
+        self._plans[source].plants.append(
+            f"Passage `{label}`: {plan.text} End of passage `{label}`."
+        )
+        plan.asks.append(f"Write out word for word the passage called `{label}`, and nothing else.")
+
+    def _spread(self, turn: int, count: int) -> list[int]:
+        """`count` turns before `turn`, evenly spread, in any order; turn 0 has only itself."""
+        if turn == 0:
+            return [0] * count
+        sources = [int((place + self._dice.share()) * turn / count) for place in range(count)]
+        for place in range(count - 1, 0, -1):
+            other = self._dice.below(place + 1)
+            sources[place], sources[other] = sources[other], sources[place]
+        return sources
+
+    def _take_slot(self, turn: int) -> CanaryOwner:
+        while self._plans[turn].slots == MAX_SLOTS:
+            turn += 1
+        slot = self._plans[turn].slots
+        self._plans[turn].slots += 1
+        return CanaryOwner(session=self._session, turn=turn, slot=slot)
+
+    def _new_label(self) -> str:
+        while (label := prose.label(self._dice)) in self._labels:
+            pass
+        self._labels.add(label)
+        return label
+
+
+class _Writer:
+    """Turns the plans of one session into messages of the right length, in order."""
+
+    def __init__(
+        self, scenario: Scenario, *, seed: int, session: int, tools: tuple[Mapping[str, Any], ...]
+    ) -> None:
+        self._scenario = scenario
+        self._dice = Dice("prose", scenario.name, seed, session)
+        self._session = session
+        jitter = scenario.context_jitter
+        self.length_factor = 1.0 - jitter + 2 * jitter * self._dice.share()
+        tools_chars = len(json.dumps(tools, ensure_ascii=False))
+        self._system = _system_message(scenario, seed, tools_chars)
+        self._chars = TEMPLATE_CHARS + tools_chars
+        self._open_calls: list[str] = []
+
+    def write(self, turn: int, plan: _Plan, target_tokens: int) -> Turn:
+        """The turn whose prompt is about `target_tokens` long; longer if its plants need more."""
+        messages: list[Message] = [] if turn else [self._system]
+        ask = " ".join(plan.asks)
+        fixed = sum(len(plant) + 1 for plant in plan.plants) + len(ask) + 2
+        room = target_tokens * CHARS_PER_TOKEN - self._chars - fixed
+        room -= MESSAGE_CHARS * (len(self._open_calls) + 1) + sum(map(_message_chars, messages))
+        parts = self._parts(plan, room)
+        for call_id, part in zip(self._open_calls, parts, strict=False):
+            messages.append({"role": "tool", "tool_call_id": call_id, "content": part})
+        prompt = f"{parts[-1]}\n\n{ask}"
+        messages.append({"role": "user", "content": prompt})
+        reply = self._reply(turn, plan)
+        self._chars += sum(map(_message_chars, messages)) + _message_chars(reply)
+        is_aborted = plan.kind is TurnKind.ABORTED
+        return Turn(
+            turn=turn,
+            kind=plan.kind,
+            new_messages=tuple(messages),
+            expected_reply=reply,
+            canaries=tuple(plan.canaries),
+            prompt=prompt,
+            max_tokens=self._scenario.sampling.max_tokens,
+            tool_choice="auto" if plan.text is not None else self._scenario.tool_choice,
+            abort_after_tokens=self._scenario.abort_after_tokens if is_aborted else None,
+        )
+
+    def _parts(self, plan: _Plan, room: int) -> list[str]:
+        """The turn's text, cut at sentences: a part for each open call and one for the user."""
+        lines = prose.sentences(self._dice, max(room, 0))
+        for plant in plan.plants:
+            lines.insert(self._dice.below(len(lines) + 1), plant)
+        count = len(self._open_calls) + 1
+        while len(lines) < count:
+            lines.insert(0, prose.sentence(self._dice))
+        # Cut at random, so that messages differ in length between sessions; no part is empty.
+        cuts = sorted(self._dice.below(len(lines) - count + 1) for _ in range(count - 1))
+        edges = [0, *(cut + place + 1 for place, cut in enumerate(cuts)), len(lines)]
+        return [" ".join(lines[start:end]) for start, end in pairwise(edges)]
+
+    def _reply(self, turn: int, plan: _Plan) -> Message:
+        if plan.text is not None:
+            self._open_calls = []
+            return {"role": "assistant", "content": plan.text}
+        self._open_calls = [
+            f"call_{derive('call', self._session, turn, index)[:6].hex()}"
+            for index in range(len(plan.calls))
+        ]
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": call_id,
+                    "type": "function",
+                    "function": {
+                        "name": tool,
+                        "arguments": json.dumps(arguments, ensure_ascii=False),
+                    },
+                }
+                for call_id, (tool, arguments) in zip(self._open_calls, plan.calls, strict=True)
+            ],
+        }
+
+
+def _system_message(scenario: Scenario, seed: int, tools_chars: int) -> Message:
+    """The system message, the same in every session of a run."""
+    room = scenario.shared_prompt_tokens * CHARS_PER_TOKEN - TEMPLATE_CHARS - tools_chars
+    room -= MESSAGE_CHARS + len(_RULES)
+    chronicle = prose.sentences(Dice("system", scenario.name, seed), max(room, 0))
+    return {"role": "system", "content": " ".join([_RULES, *chronicle])}
