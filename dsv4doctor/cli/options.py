@@ -102,7 +102,9 @@ LabFault = Annotated[
 ]
 LabFix = Annotated[
     list[str] | None,
-    typer.Option("--lab-fix", help="Fix applied in the lab, e.g. index-gate.", rich_help_panel=_LAB),
+    typer.Option(
+        "--lab-fix", help="Fix applied in the lab, e.g. index-gate.", rich_help_panel=_LAB
+    ),
 ]
 LabOption = Annotated[
     list[str] | None,
