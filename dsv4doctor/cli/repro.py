@@ -1,0 +1,225 @@
+"""`dsv4doctor repro`: flags to a plan, the plan to its flow, the outcome to stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dsv4doctor.cli import options
+from dsv4doctor.cli.console import say, stdout_console
+from dsv4doctor.cli.output import emit_json
+from dsv4doctor.errors import UsageError
+
+if TYPE_CHECKING:
+    from dsv4doctor.flows.repro_plan import LabOptions
+    from dsv4doctor.target import Endpoint
+
+DEFAULT_PORT = 30000
+_LOAD = "Load"
+
+
+def repro(
+    sessions: Annotated[
+        int, typer.Option("--sessions", min=1, help="Concurrent sessions.", rich_help_panel=_LOAD)
+    ] = 60,
+    turns: Annotated[
+        int | None,
+        typer.Option("--turns", min=1, help="Turns a session.", rich_help_panel=_LOAD),
+    ] = None,
+    scenario: Annotated[
+        str,
+        typer.Option("--scenario", help="Name or TOML file (see repro/).", rich_help_panel=_LOAD),
+    ] = "tool-calls",
+    context_tokens: Annotated[
+        str | None,
+        typer.Option(
+            "--context-tokens",
+            metavar="A:B",
+            help="Prompt length at the first and the last turn.",
+            rich_help_panel=_LOAD,
+        ),
+    ] = None,
+    max_concurrency: Annotated[
+        int | None,
+        typer.Option(
+            "--max-concurrency",
+            "--concurrency",
+            min=1,
+            help="Requests in flight; default: one a session.",
+            rich_help_panel=_LOAD,
+        ),
+    ] = None,
+    seed: options.Seed = 42,
+    stall_timeout: Annotated[
+        float,
+        typer.Option(
+            "--stall-timeout",
+            min=0.1,
+            help="Seconds without a token that count as a stall.",
+            rich_help_panel=_LOAD,
+        ),
+    ] = 30.0,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout", min=0.1, help="Seconds a request may take.", rich_help_panel=_LOAD
+        ),
+    ] = 600.0,
+    base_url: options.BaseUrl = None,
+    host: options.Host = None,
+    port: options.Port = None,
+    model: options.Model = None,
+    api_key: options.ApiKey = None,
+    header: options.Headers = None,
+    extra_request_body: options.ExtraBody = None,
+    insecure: options.Insecure = False,
+    lab_index_k: options.LabIndexK = None,
+    lab_hicache: options.LabHicache = None,
+    lab_fault: options.LabFault = None,
+    lab_fix: options.LabFix = None,
+    lab_option: options.LabOption = None,
+    output_dir: options.OutputDir = Path("reports"),
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="RUN_DIR", help="Finish a run that was cut short."),
+    ] = None,
+    fail_on: options.FailOnFlag = options.FailOn.WARNING,
+    as_json: options.AsJson = False,
+    no_progress: options.NoProgress = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """Drive concurrent multi-turn tool-call sessions and classify every response.
+
+    Sends load to the deployment at --base-url, or starts the lab when there is none. Reads nothing
+    else and changes nothing there. Example: dsv4doctor repro --base-url http://gpu7:30000
+    """
+    from dsv4doctor.cli.live import progress_display
+    from dsv4doctor.finding import Severity
+    from dsv4doctor.flows.repro import run_repro
+    from dsv4doctor.flows.repro_plan import ReproPlan, load_scenario, resumed_plan
+
+    lab = _lab_options(lab_index_k, lab_hicache, lab_fault, lab_fix, lab_option)
+    endpoint = _endpoint(base_url, host, port, api_key, header, insecure=insecure, lab=lab)
+    with progress_display(enabled=not no_progress, no_color=no_color) as progress:
+        plan = ReproPlan(
+            scenario=load_scenario(scenario),
+            sessions=sessions,
+            turns=turns,
+            seed=seed,
+            context_tokens=_context_range(context_tokens),
+            endpoint=endpoint,
+            lab=lab,
+            model=model,
+            extra_body=_extra_body(extra_request_body),
+            max_concurrency=max_concurrency,
+            stall_timeout_s=stall_timeout,
+            request_timeout_s=timeout,
+            output_dir=output_dir,
+            argv=tuple(sys.argv),
+        )
+        if resume is not None:
+            plan = resumed_plan(resume, plan)
+        outcome = run_repro(plan, progress, fail_on=Severity(fail_on.value))
+    if as_json:
+        emit_json("repro", outcome.verdict, outcome.exit_code, outcome.findings, outcome.summary)
+    else:
+        from dsv4doctor.report.formats.console import print_report
+
+        print_report(outcome.report, stdout_console(no_color=no_color))
+    if outcome.resume_hint:
+        say(f"interrupted; what was seen is saved. To finish it: {outcome.resume_hint}")
+    raise typer.Exit(outcome.exit_code)
+
+
+def _lab_options(
+    index_k: options.IndexK | None,
+    hicache: options.OnOff | None,
+    fault: list[str] | None,
+    fix: list[str] | None,
+    extra: list[str] | None,
+) -> LabOptions | None:
+    """The lab that the `--lab-*` flags ask for; None when none was given."""
+    from dsv4doctor.flows.repro_plan import LabOptions
+
+    if index_k is None and hicache is None and not fault and not fix and not extra:
+        return None
+    return LabOptions(
+        index_k=(index_k or options.IndexK.BF16).value,
+        hicache=hicache is not options.OnOff.OFF,
+        faults=tuple(fault or LabOptions().faults),
+        fixes=tuple(fix or ()),
+        switches=tuple(_name_value(item, "--lab-option") for item in extra or ()),
+    )
+
+
+def _endpoint(
+    base_url: str | None,
+    host: str | None,
+    port: int | None,
+    api_key: str | None,
+    header: list[str] | None,
+    *,
+    insecure: bool,
+    lab: LabOptions | None,
+) -> Endpoint | None:
+    """The server that the flags name; None for the lab."""
+    from dsv4doctor.target import parse_endpoint
+
+    if lab is not None:
+        if (base_url and _was_typed("--base-url")) or host or port:
+            raise UsageError(
+                "a server and --lab-* flags were both given",
+                "drop --base-url/--host/--port to use the lab, or the --lab-* flags",
+            )
+        return None
+    if base_url and (host or port):
+        say("--host and --port are ignored beside --base-url")
+    if not base_url and (host or port):
+        base_url = f"http://{host or '127.0.0.1'}:{port or DEFAULT_PORT}"
+    if not base_url:
+        return None
+    if insecure:
+        say("TLS certificates are not verified (--insecure)")
+    headers = tuple(_name_value(item, "--header") for item in header or ())
+    return parse_endpoint(base_url, api_key=api_key, headers=headers, verify_tls=not insecure)
+
+
+def _was_typed(flag: str) -> bool:
+    """True when the flag stood on the command line, not only in the environment."""
+    return any(word == flag or word.startswith(f"{flag}=") for word in sys.argv)
+
+
+def _name_value(text: str, flag: str) -> tuple[str, str]:
+    """`NAME=VALUE` (or `NAME: VALUE`, as curl spells headers)."""
+    for separator in ("=", ":"):
+        name, found, value = text.partition(separator)
+        if found and name.strip() and " " not in name.strip():
+            return name.strip(), value.strip()
+    raise UsageError(f"{flag} {text!r} is no NAME=VALUE", f"write it as {flag} NAME=VALUE")
+
+
+def _context_range(text: str | None) -> tuple[int, int] | None:
+    """`A:B` (or one number for both) in tokens; `2k` and `32K` as `units` reads them."""
+    if text is None:
+        return None
+    from dsv4doctor.units import parse_tokens
+
+    first, _, last = text.partition(":")
+    return parse_tokens(first), parse_tokens(last or first)
+
+
+def _extra_body(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    hint = "give a JSON object, e.g. --extra-request-body '{\"top_k\": 1}'"
+    try:
+        body = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--extra-request-body is no JSON: {error}", hint) from error
+    if not isinstance(body, dict):
+        raise UsageError("--extra-request-body is no JSON object", hint)
+    return body

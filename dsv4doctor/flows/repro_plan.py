@@ -1,0 +1,122 @@
+"""What a run will do, fixed before it starts and kept in `run.json`, so that it can be resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from dsv4doctor.artifacts.catalog import load_scenario
+from dsv4doctor.artifacts.store import RunDirectory
+from dsv4doctor.codec import ShapeError, from_builtins, to_builtins
+from dsv4doctor.errors import UsageError
+from dsv4doctor.scenario import Scenario
+from dsv4doctor.target import Endpoint, parse_endpoint
+
+__all__ = ["LabOptions", "ReproPlan", "load_scenario", "resumed_plan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabOptions:
+    """How the lab is started; `switches` are further `lab serve` switches as (name, value)."""
+
+    index_k: str = "bf16"
+    hicache: bool = True
+    faults: tuple[str, ...] = ("index-race",)
+    fixes: tuple[str, ...] = ()
+    switches: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReproPlan:
+    """One run. `endpoint` None means the lab, started with `lab` (or its defaults)."""
+
+    scenario: Scenario
+    sessions: int
+    seed: int
+    output_dir: Path
+    turns: int | None = None
+    context_tokens: tuple[int, int] | None = None
+    endpoint: Endpoint | None = None
+    lab: LabOptions | None = None
+    model: str | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    max_concurrency: int | None = None
+    stall_timeout_s: float = 30.0
+    request_timeout_s: float = 600.0
+    argv: tuple[str, ...] = ()
+    resume: Path | None = None
+
+    @property
+    def turn_count(self) -> int:
+        return self.scenario.turns if self.turns is None else self.turns
+
+    def manifest(self) -> dict[str, Any]:
+        """What `resumed_plan` needs, as JSON types; holds no secret."""
+        return {
+            "scenario": to_builtins(self.scenario),
+            "sessions": self.sessions,
+            "turns": self.turns,
+            "seed": self.seed,
+            "context_tokens": self.context_tokens and list(self.context_tokens),
+            "base_url": self.endpoint.base_url if self.endpoint else None,
+            "lab": None if self.endpoint else to_builtins(self.lab or LabOptions()),
+            "model": self.model,
+            "extra_body": dict(self.extra_body),
+            "max_concurrency": self.max_concurrency,
+            "stall_timeout_s": self.stall_timeout_s,
+            "request_timeout_s": self.request_timeout_s,
+        }
+
+
+def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
+    """The plan that the run at `run_dir` was started with.
+
+    Of `given`, what is typed again on the command line, only what may change between segments
+    counts: credentials, headers and TLS verification of the same server.
+
+    Raises:
+        UsageError: if `run_dir` is no run directory of `repro`, or names another server.
+    """
+    manifest = RunDirectory.open(run_dir).manifest
+    plan = manifest.get("plan")
+    if manifest.get("command") != "repro" or not isinstance(plan, Mapping):
+        raise UsageError(f"{run_dir} is no run of `repro`", "give a directory that repro made")
+    try:
+        scenario = from_builtins(Scenario, plan["scenario"])
+        lab = plan["lab"] and from_builtins(LabOptions, plan["lab"])
+        context = plan["context_tokens"]
+        return replace(
+            given,
+            scenario=scenario,
+            sessions=int(plan["sessions"]),
+            turns=plan["turns"],
+            seed=int(plan["seed"]),
+            context_tokens=(context[0], context[1]) if context else None,
+            endpoint=_same_endpoint(run_dir, plan["base_url"], given.endpoint),
+            lab=lab,
+            model=plan["model"],
+            extra_body=plan["extra_body"],
+            max_concurrency=plan["max_concurrency"],
+            stall_timeout_s=float(plan["stall_timeout_s"]),
+            request_timeout_s=float(plan["request_timeout_s"]),
+            resume=run_dir,
+        )
+    except (KeyError, TypeError, ValueError, ShapeError) as error:
+        raise UsageError(
+            f"{run_dir}/run.json is damaged: {error}", "start a new run; its records still load"
+        ) from error
+
+
+def _same_endpoint(run_dir: Path, base_url: str | None, given: Endpoint | None) -> Endpoint | None:
+    if base_url is None:
+        return None
+    if given is None:
+        return parse_endpoint(base_url)
+    if given.base_url != base_url:
+        raise UsageError(
+            f"{run_dir} was a run against {base_url}, not {given.base_url}",
+            "resume it against the same server, or start a new run",
+        )
+    return given
