@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from dsv4doctor.codec import ShapeError, from_builtins
 from dsv4doctor.errors import UsageError
 from dsv4doctor.scenario import Sampling, Scenario
 
@@ -73,8 +72,8 @@ def _decode(path: Path) -> Scenario:
     if isinstance(sampling, Mapping):
         _refuse_unknown(path, sampling, Sampling, at="sampling.")
     try:
-        scenario = msgspec.convert(table, Scenario)
-    except msgspec.ValidationError as error:
+        scenario = from_builtins(Scenario, table)
+    except ShapeError as error:
         raise UsageError(f"{path}: {error}", "see repro/tool-calls.toml for the form") from error
     for key, is_right, want in _rules(scenario):
         if not is_right:

@@ -5,7 +5,7 @@ turns before it, spread over all of them, so that an answer needs many old pages
 Filler prose brings each prompt to its length. Sessions differ in length and in where things stand,
 so that no two have the same page layout; they share the system message and the tools.
 
-Lengths are estimates at 4 characters a token, chat template included (see `TEMPLATE_CHARS`).
+Lengths are estimates in tokens, tools and chat template included (`load.lengths`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ from dsv4doctor.canary import MAX_SESSIONS, MAX_SLOTS, MAX_TURNS, Canary, Canary
 from dsv4doctor.errors import UsageError
 from dsv4doctor.load import prose
 from dsv4doctor.load.dice import Dice, derive
+from dsv4doctor.load.lengths import (
+    PROSE_CHARS_PER_TOKEN,
+    message_tokens,
+    text_tokens,
+    tools_tokens,
+)
 from dsv4doctor.load.values import (
     TOOL_NAMES,
     ValueKind,
@@ -31,13 +37,6 @@ from dsv4doctor.load.values import (
 from dsv4doctor.scenario import Sampling, Scenario, TurnKind
 from dsv4doctor.session import Message, SessionScript, Turn
 
-CHARS_PER_TOKEN = 4
-# DeepSeek-V4's template puts about this much around the tools: how to write a call, an example.
-TEMPLATE_CHARS = 900
-# Role markers around one message, and the markup around a call and around one of its arguments.
-MESSAGE_CHARS = 24
-CALL_CHARS = 70
-ARGUMENT_CHARS = 70
 # A passage holds a code about once in this many tokens, so that a foreign one names its owner.
 _PASSAGE_TOKENS_PER_CODE = 60
 _MAX_PASSAGE_CODES = 8
@@ -115,8 +114,7 @@ def canary_key(scenario: Scenario, seed: int) -> int:
 
 def estimate_prompt_tokens(script: SessionScript, turn: int) -> int:
     """Estimated length of the prompt of `turn`, tools and chat template included."""
-    characters = TEMPLATE_CHARS + len(json.dumps(script.tools, ensure_ascii=False))
-    return (characters + sum(map(_message_chars, script.messages(turn)))) // CHARS_PER_TOKEN
+    return tools_tokens(script.tools) + sum(map(message_tokens, script.messages(turn)))
 
 
 def _check(scenario: Scenario, *, session: int, turns: int, lengths: tuple[int, int]) -> None:
@@ -144,17 +142,6 @@ def _target_tokens(
 def _sampling(sampling: Sampling) -> Mapping[str, Any]:
     asked = {"temperature": sampling.temperature, "top_p": sampling.top_p}
     return {name: value for name, value in asked.items() if value is not None}
-
-
-def _message_chars(message: Message) -> int:
-    characters = MESSAGE_CHARS + len(message.get("content") or "")
-    for call in message.get("tool_calls") or ():
-        arguments = json.loads(call["function"]["arguments"])
-        characters += CALL_CHARS + len(call["function"]["name"])
-        for name, value in arguments.items():
-            spelt = value if isinstance(value, str) else json.dumps(value)
-            characters += ARGUMENT_CHARS + len(name) + len(spelt)
-    return characters
 
 
 class _Planner:
@@ -195,7 +182,9 @@ class _Planner:
             names = argument_names(tool, scenario.canaries_per_call)
             arguments: dict[str, object] = {}
             settings = []
-            for name, kind in zip(names, value_kinds(scenario.values, len(names)), strict=True):
+            for name, kind in zip(
+                names, value_kinds(scenario.values, tool, len(names)), strict=True
+            ):
                 canary = self._plant(sources.pop(), kind, tool=tool, index=index, argument=name)
                 plan.canaries.append(canary)
                 arguments[name] = canary.value
@@ -226,7 +215,7 @@ class _Planner:
         source = self._dice.below(turn) if turn else 0
         label = self._new_label()
         tokens = self._scenario.long_text_tokens
-        pieces = prose.sentences(self._dice, tokens * CHARS_PER_TOKEN)
+        pieces = prose.sentences(self._dice, int(tokens * PROSE_CHARS_PER_TOKEN))
         codes = min(max(1, tokens // _PASSAGE_TOKENS_PER_CODE), _MAX_PASSAGE_CODES)
         for part in range(codes):
             owner = self._take_slot(source)
@@ -278,25 +267,23 @@ class _Writer:
         self._session = session
         jitter = scenario.context_jitter
         self.length_factor = 1.0 - jitter + 2 * jitter * self._dice.share()
-        tools_chars = len(json.dumps(tools, ensure_ascii=False))
-        self._system = _system_message(scenario, seed, tools_chars)
-        self._chars = TEMPLATE_CHARS + tools_chars
+        self._tokens = tools_tokens(tools)
+        self._system = _system_message(scenario, seed, self._tokens)
         self._open_calls: list[str] = []
 
     def write(self, turn: int, plan: _Plan, target_tokens: int) -> Turn:
         """The turn whose prompt is about `target_tokens` long; longer if its plants need more."""
         messages: list[Message] = [] if turn else [self._system]
         ask = " ".join(plan.asks)
-        fixed = sum(len(plant) + 1 for plant in plan.plants) + len(ask) + 2
-        room = target_tokens * CHARS_PER_TOKEN - self._chars - fixed
-        room -= MESSAGE_CHARS * (len(self._open_calls) + 1) + sum(map(_message_chars, messages))
-        parts = self._parts(plan, room)
+        fixed = message_tokens({"content": ask}) + sum(map(text_tokens, plan.plants))
+        fixed += len(self._open_calls) * message_tokens({}) + sum(map(message_tokens, messages))
+        parts = self._parts(plan, target_tokens - self._tokens - fixed)
         for call_id, part in zip(self._open_calls, parts, strict=False):
             messages.append({"role": "tool", "tool_call_id": call_id, "content": part})
         prompt = f"{parts[-1]}\n\n{ask}"
         messages.append({"role": "user", "content": prompt})
         reply = self._reply(turn, plan)
-        self._chars += sum(map(_message_chars, messages)) + _message_chars(reply)
+        self._tokens += sum(map(message_tokens, messages)) + message_tokens(reply)
         is_aborted = plan.kind is TurnKind.ABORTED
         return Turn(
             turn=turn,
@@ -310,9 +297,9 @@ class _Writer:
             abort_after_tokens=self._scenario.abort_after_tokens if is_aborted else None,
         )
 
-    def _parts(self, plan: _Plan, room: int) -> list[str]:
+    def _parts(self, plan: _Plan, filler_tokens: int) -> list[str]:
         """The turn's text, cut at sentences: a part for each open call and one for the user."""
-        lines = prose.sentences(self._dice, max(room, 0))
+        lines = prose.sentences(self._dice, int(filler_tokens * PROSE_CHARS_PER_TOKEN))
         for plant in plan.plants:
             lines.insert(self._dice.below(len(lines) + 1), plant)
         count = len(self._open_calls) + 1
@@ -348,9 +335,9 @@ class _Writer:
         }
 
 
-def _system_message(scenario: Scenario, seed: int, tools_chars: int) -> Message:
-    """The system message, the same in every session of a run."""
-    room = scenario.shared_prompt_tokens * CHARS_PER_TOKEN - TEMPLATE_CHARS - tools_chars
-    room -= MESSAGE_CHARS + len(_RULES)
-    chronicle = prose.sentences(Dice("system", scenario.name, seed), max(room, 0))
+def _system_message(scenario: Scenario, seed: int, tools: int) -> Message:
+    """The system message, the same in every session; `tools` are the tokens of the tools."""
+    room = scenario.shared_prompt_tokens - tools - message_tokens({"content": _RULES})
+    dice = Dice("system", scenario.name, seed)
+    chronicle = prose.sentences(dice, int(room * PROSE_CHARS_PER_TOKEN))
     return {"role": "system", "content": " ".join([_RULES, *chronicle])}

@@ -124,24 +124,27 @@ VALUE_NAMES = tuple(_KINDS)
 _TOOLS = (
     ("file_report", "File a report.", ("ticket", "site", "batch", "owner", "route", "seal")),
     ("move_stock", "Move stock.", ("source", "target", "crate", "truck", "permit", "dock")),
-    ("book_visit", "Book a visit.", ("guest", "room", "guide", "badge", "slot", "pass_id")),
 )
 TOOL_NAMES = tuple(name for name, _, _ in _TOOLS)
 
 
-def value_kinds(values: str, count: int) -> tuple[ValueKind, ...]:
-    """The kinds of a call's `count` arguments, in order, under a scenario's `values`."""
-    return _KINDS[values][:count]
+def value_kinds(values: str, tool: str, count: int) -> tuple[ValueKind, ...]:
+    """The kinds of a call's `count` arguments, in order, under a scenario's `values`.
+
+    Each tool begins elsewhere in the kinds, so that calls with few arguments still meet them all.
+    """
+    kinds = _KINDS[values]
+    start = TOOL_NAMES.index(tool) * len(kinds) // len(TOOL_NAMES)
+    return (kinds[start:] + kinds[:start])[:count]
 
 
 def argument_names(tool: str, count: int) -> tuple[str, ...]:
     """The arguments of `tool` that a scenario with `count` canaries a call uses."""
-    return next(names[:count] for name, _, names in _TOOLS if name == tool)
+    return _TOOLS[TOOL_NAMES.index(tool)][2][:count]
 
 
 def tool_schemas(values: str, count: int) -> tuple[Mapping[str, Any], ...]:
     """The tools in OpenAI form: every argument required, no others allowed."""
-    kinds = value_kinds(values, count)
     return tuple(
         {
             "type": "function",
@@ -152,7 +155,9 @@ def tool_schemas(values: str, count: int) -> tuple[Mapping[str, Any], ...]:
                     "type": "object",
                     "properties": {
                         argument: {"type": kind.schema_type}
-                        for argument, kind in zip(names, kinds, strict=False)
+                        for argument, kind in zip(
+                            names, value_kinds(values, name, count), strict=False
+                        )
                     },
                     "required": list(names[:count]),
                     "additionalProperties": False,
