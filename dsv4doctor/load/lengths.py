@@ -18,12 +18,12 @@ _PIECES = re.compile(r" ?[^\W\d_]{1,5}| ?\d{1,4}| ?[^\w\s]|[\s\S]")
 # Filler prose holds about this many characters a token, by the count above.
 PROSE_CHARS_PER_TOKEN = 3.75
 # What DeepSeek-V4's template says about how to call tools, once a prompt.
-TEMPLATE_TOKENS = 220
+TEMPLATE_TOKENS = 172
 # Role markers around a message; markup around a block of calls, a call and one of its arguments.
 _MESSAGE_TOKENS = 3
 _BLOCK_TOKENS = 12
 _CALL_TOKENS = 15
-_ARGUMENT_TOKENS = 22
+_ARGUMENT_TOKENS = 24
 
 
 def text_tokens(text: str) -> int:
