@@ -1,0 +1,1 @@
+"""What an engine believes its KV pools cost, what they really allocate, and what fits."""
