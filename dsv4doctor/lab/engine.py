@@ -1,0 +1,300 @@
+"""The lab's engine: rounds of requests in, replies out, on a virtual clock.
+
+A round is served the same whatever order it arrived in and however long that took: its requests are
+sorted by a hash of how their conversation begins, cut into prefill batches, and ordered within a
+batch by a hash of the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from dsv4doctor.errors import UsageError
+from dsv4doctor.lab.clock import TransferThreadDead
+from dsv4doctor.lab.config import EngineConfig
+from dsv4doctor.lab.content import ContentStore, chain_digests, page_count
+from dsv4doctor.lab.faults import FAULT_NAMES, fault_named
+from dsv4doctor.lab.faults.fault import whole_row
+from dsv4doctor.lab.fixes import FIX_NAMES, INDEX_GATE
+from dsv4doctor.lab.groundtruth import GroundTruth
+from dsv4doctor.lab.latents import MAIN_PAGE_BYTES
+from dsv4doctor.lab.layouts import INDEX_FORMATS, PAGE_TOKENS
+from dsv4doctor.lab.model import Gathered, generate
+from dsv4doctor.lab.plan import Plan, read
+from dsv4doctor.lab.pools import PagePool
+from dsv4doctor.lab.prefill import Job, Prefill, PrefillPhysics
+from dsv4doctor.lab.rendering import render
+from dsv4doctor.lab.requests import EngineRequest, Generation
+
+# How a conversation begins: past any shared system prompt, so that sessions differ here.
+_OPENING_TOKENS = 1024
+# Encoded pages kept for reuse: a fresh fp8 page costs 0.6 ms, a bf16 one is 32 KiB.
+_STORE_PAGES = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wedge:
+    """What stands still: `what`, since `since_ms` (virtual), after the abort of `after_rid`."""
+
+    what: str
+    since_ms: float
+    after_rid: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """One request of a round with all that is known of it before it runs."""
+
+    request: EngineRequest
+    job: Job
+    plan: Plan
+    round_key: bytes
+    batch_key: bytes
+
+
+def _check(config: EngineConfig) -> None:
+    """Names have to be known ones.
+
+    Raises:
+        UsageError: if one is not.
+    """
+    known = (
+        ("index-K format", (config.index_k,), tuple(INDEX_FORMATS)),
+        ("fault", config.faults, FAULT_NAMES),
+        ("fix", config.fixes, FIX_NAMES),
+    )
+    for what, given, names in known:
+        for name in given:
+            if name not in names:
+                raise UsageError(f"no {what} is called {name}", f"one of {', '.join(names)}")
+
+
+def _physics(config: EngineConfig) -> PrefillPhysics:
+    faults = [fault_named(name) for name in config.faults]
+    rows = [fault.page_row for fault in faults if fault.page_row is not whole_row]
+    return PrefillPhysics(
+        slack_ms=config.slack_ms,
+        layer_ms=config.layer_ms,
+        copy_bytes_per_ms=config.copy_bytes_per_ms,
+        index_read_waits=INDEX_GATE in config.fixes
+        or all(fault.index_read_waits for fault in faults),
+        page_row=rows[0] if rows else whole_row,
+    )
+
+
+class Engine:
+    """A miniature SGLang engine; not thread-safe: one caller at a time."""
+
+    def __init__(self, config: EngineConfig, ground_truth: Path | None = None) -> None:
+        _check(config)
+        self.config = config
+        self.ground_truth = GroundTruth(ground_truth)
+        self.wedged: Wedge | None = None
+        form = INDEX_FORMATS[config.index_k]
+        self._store = ContentStore(form, config.layers, _STORE_PAGES)
+        pool = (config.layers, form.page_bytes, MAIN_PAGE_BYTES)
+        self._device = PagePool(config.device_pages + 1, *pool)
+        self._host = PagePool(config.host_pages + 1, *pool) if config.hicache else None
+        self._prefill = Prefill(self._device, self._host, self._store, _physics(config))
+        self._killed_by: str | None = None
+        self._totals = dict.fromkeys(
+            ("prompt", "generation", "device", "host", "requests", "aborted"), 0
+        )
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        """The longest prompt that fits the device pool."""
+        return self._device.capacity * PAGE_TOKENS
+
+    @property
+    def parser_leaks_negative_numbers(self) -> bool:
+        """Whether the output parser is to have the fault `parser-negative-number`."""
+        return any(fault_named(name).parser_leaks_negative_numbers for name in self.config.faults)
+
+    def prompt_tokens(self, request: EngineRequest) -> int:
+        """The length of the request's prompt."""
+        return len(render(request.messages, request.tools).tokens)
+
+    def _work(self, request: EngineRequest) -> _Work:
+        prompt = render(request.messages, request.tools)
+        tokens = prompt.tokens
+        salt = self.config.seed.to_bytes(8, "little", signed=True)
+        return _Work(
+            request=request,
+            job=Job(rid=request.rid, tokens=tokens, digests=chain_digests(tokens)),
+            plan=read(request, prompt),
+            round_key=blake2b(tokens[:_OPENING_TOKENS].tobytes(), key=salt).digest(),
+            batch_key=blake2b(tokens.tobytes(), key=salt).digest(),
+        )
+
+    def serve_round(self, requests: Sequence[EngineRequest]) -> list[Generation]:
+        """Serve requests that arrived together; the answers are in the requests' order.
+
+        Raises:
+            UsageError: if a prompt is longer than `max_prompt_tokens`.
+        """
+        work = [self._work(request) for request in requests]
+        for item in work:
+            if page_count(item.job.tokens) > self._device.capacity:
+                raise UsageError(
+                    f"the prompt has {len(item.job.tokens)} tokens, the pool holds "
+                    f"{self.max_prompt_tokens}"
+                )
+        # Equal prompts are told apart by name; which of them comes first then changes nothing.
+        waiting = sorted(work, key=lambda w: (w.round_key, w.batch_key, w.request.rid))
+        answers: dict[int, Generation] = {}
+        while waiting:
+            batch, waiting = self._next_batch(waiting)
+            for item, generation in zip(batch, self._serve(batch), strict=True):
+                answers[id(item)] = generation
+                self.ground_truth.served(item.request, generation)
+        self.ground_truth.flush()
+        return [answers[id(item)] for item in work]
+
+    def _next_batch(self, waiting: list[_Work]) -> tuple[list[_Work], list[_Work]]:
+        """As many as a batch and the pool may hold, admitted, in the order of the batch."""
+        size = self.config.prefill_batch_requests
+        batch = sorted(waiting[:size], key=lambda w: (w.batch_key, w.request.rid))
+        if self.wedged is not None:
+            return batch, waiting[size:]
+        admitted: list[_Work] = []
+        for item in batch:
+            if not self._prefill.admit(item.job):
+                break
+            admitted.append(item)
+        return admitted, batch[len(admitted) :] + waiting[size:]
+
+    def _serve(self, batch: list[_Work]) -> list[Generation]:
+        jobs = [item.job for item in batch]
+        if self.wedged is None:
+            try:
+                self._prefill.run(jobs)
+            except TransferThreadDead:
+                self.wedged = Wedge(
+                    what="the compute stream waits for a layer's load event",
+                    since_ms=self._prefill.clock.now_ms,
+                    after_rid=self._killed_by or "",
+                )
+        if self.wedged is not None:
+            return [
+                Generation(rid=item.request.rid, prompt_tokens=len(item.job.tokens), hung=True)
+                for item in batch
+            ]
+        generations = [self._reply(item) for item in batch]
+        for item in batch:
+            self._prefill.finish(item.job)
+        steps = max(len(generation.pieces) for generation in generations)
+        self._prefill.clock.work(steps * self.config.decode_step_ms)
+        if not self.config.overlap_schedule:
+            self._prefill.clock.work(self.config.schedule_ms)
+        return generations
+
+    def _reply(self, item: _Work) -> Generation:
+        job = item.job
+        for read_ in job.stale:
+            self.ground_truth.stale_read(read_, item.request)
+        pieces, finish_reason = generate(
+            job.tokens,
+            item.plan,
+            job.gathered(self.config.index_k),
+            self.config.model_shape,
+            item.request.max_tokens,
+        )
+        self._totals["requests"] += 1
+        self._totals["prompt"] += len(job.tokens)
+        self._totals["generation"] += len(pieces)
+        self._totals["device"] += job.cached_device_tokens
+        self._totals["host"] += job.cached_host_tokens
+        return Generation(
+            rid=job.rid,
+            prompt_tokens=len(job.tokens),
+            cached_tokens=job.cached_device_tokens + job.cached_host_tokens,
+            cached_device_tokens=job.cached_device_tokens,
+            cached_host_tokens=job.cached_host_tokens,
+            pieces=pieces,
+            finish_reason=finish_reason,
+        )
+
+    def right_bytes(self, request: EngineRequest) -> Gathered:
+        """What a prefill of `request` would read if every byte were its own."""
+        tokens = render(request.messages, request.tools).tokens
+        digests = chain_digests(tokens)
+        pages = self._store.pages(tokens, range(len(digests)), digests, request.rid)
+        return Gathered(
+            index_format=self.config.index_k,
+            index_k=tuple(
+                np.stack([page.index_k[layer] for page in pages])
+                for layer in range(self.config.layers)
+            ),
+            latents=np.stack([page.main for page in pages]),
+        )
+
+    def generate_from(self, request: EngineRequest, gathered: Gathered) -> str:
+        """The text that the model makes of a request and what was read for it."""
+        prompt = render(request.messages, request.tools)
+        pieces, _ = generate(
+            prompt.tokens,
+            read(request, prompt),
+            gathered,
+            self.config.model_shape,
+            request.max_tokens,
+        )
+        return "".join(pieces)
+
+    def healthy_text(self, request: EngineRequest) -> str:
+        """The same model's reply on right bytes."""
+        return self.generate_from(request, self.right_bytes(request))
+
+    def on_abort(self, rid: str) -> None:
+        """A client hung up on a request that is not finished."""
+        self._totals["aborted"] += 1
+        kills = (fault_named(name).abort_kills_transfer_thread for name in self.config.faults)
+        if any(kills) and self._killed_by is None:
+            self._killed_by = rid
+            self._prefill.index_stream.drop()
+            self._prefill.main_stream.drop()
+
+    def flush_cache(self) -> bool:
+        """Forget every cached prefix; False when the engine no longer moves."""
+        if self.wedged is not None:
+            return False
+        self._prefill.radix.clear()
+        return True
+
+    def gauges(self) -> dict[str, float]:
+        """SGLang's metrics of pools and cache, without their `sglang:` prefix."""
+        radix, device = self._prefill.radix, self._device
+        used = device.capacity - device.free_pages - radix.evictable_pages
+        cached = self._totals["device"] + self._totals["host"]
+        host_pages = self._host.capacity if self._host else 0
+        return {
+            "token_usage": used / device.capacity,
+            "full_token_usage": used / device.capacity,
+            "num_used_tokens": used * PAGE_TOKENS,
+            "kv_used_tokens": used * PAGE_TOKENS,
+            "kv_available_tokens": device.free_pages * PAGE_TOKENS,
+            "kv_evictable_tokens": radix.evictable_pages * PAGE_TOKENS,
+            "max_total_num_tokens": self.max_prompt_tokens,
+            "page_size": PAGE_TOKENS,
+            "num_pages": device.capacity,
+            "cache_hit_rate": cached / max(self._totals["prompt"], 1),
+            "cached_tokens_total_device": self._totals["device"],
+            "cached_tokens_total_host": self._totals["host"],
+            "evicted_tokens_total": radix.evicted_pages * PAGE_TOKENS,
+            "load_back_tokens_total": self._totals["host"],
+            "hicache_host_used_tokens": radix.host_pages * PAGE_TOKENS,
+            "hicache_host_total_tokens": host_pages * PAGE_TOKENS,
+            "hicache_backup_dropped_tokens_total": radix.dropped_backups * PAGE_TOKENS,
+            "prompt_tokens_total": self._totals["prompt"],
+            "generation_tokens_total": self._totals["generation"],
+            "num_requests_total": self._totals["requests"],
+            "num_aborted_requests_total": self._totals["aborted"],
+        }
+
+    def close(self) -> None:
+        self.ground_truth.close()

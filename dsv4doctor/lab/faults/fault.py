@@ -1,0 +1,37 @@
+"""What a fault may change. A mechanism, never a rate: it says who waits, which page a row names,
+what a thread survives; the bytes that result decide what a reply becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowWrite:
+    """A request's page-table row about to be written.
+
+    `pages` is what belongs there, the first `restored` of them cached ones; `previous_row` is what
+    the row buffer still holds from the request before it (empty for the first of a batch).
+    """
+
+    pages: tuple[int, ...]
+    restored: int
+    previous_row: tuple[int, ...]
+
+
+def whole_row(row: RowWrite) -> tuple[int, ...]:
+    """The row as it should be."""
+    return row.pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One known way in which a deployment can be wrong; the defaults are a healthy one."""
+
+    name: str
+    summary: str
+    index_read_waits: bool = True
+    page_row: Callable[[RowWrite], tuple[int, ...]] = whole_row
+    abort_kills_transfer_thread: bool = False
+    parser_leaks_negative_numbers: bool = False

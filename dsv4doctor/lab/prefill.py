@@ -1,0 +1,216 @@
+"""One prefill batch: match, allocate, queue the loads, and read every layer, each in its own time.
+
+This is where a read can meet a page before its bytes do. Index-K pages travel on a copy stream of
+their own (a simplification: upstream copies all pools of a layer on one stream and records one
+event behind them); both streams go layer by layer and start together. What is read is gathered
+once a layer and stays with the request, as a send to a decode node would take it: the pool heals
+when the copy lands, the request does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from dsv4doctor.lab.clock import CopyStream, Event, VirtualClock
+from dsv4doctor.lab.content import ContentStore, page_count
+from dsv4doctor.lab.faults.fault import RowWrite
+from dsv4doctor.lab.groundtruth import INDEX_POOL, MAIN_POOL, StaleRead
+from dsv4doctor.lab.layouts import PAGE_TOKENS, Bytes
+from dsv4doctor.lab.model import Gathered
+from dsv4doctor.lab.pools import (
+    PageContent,
+    PageOwner,
+    PagePool,
+    copy_index_page,
+    copy_main_page,
+)
+from dsv4doctor.lab.radix import Node, RadixCache
+from dsv4doctor.lab.tokens import TokenIds
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """One request on its way through a prefill."""
+
+    rid: str
+    tokens: TokenIds
+    digests: Sequence[bytes]
+    path: list[Node] = field(default_factory=list)
+    loads: list[tuple[int, int]] = field(default_factory=list)  # (host page, device page)
+    fresh: list[int] = field(default_factory=list)
+    contents: list[PageContent] = field(default_factory=list)
+    row: tuple[int, ...] = ()
+    index_k: list[Bytes] = field(default_factory=list)
+    latents: Bytes | None = None
+    stale: list[StaleRead] = field(default_factory=list)
+
+    @property
+    def cached_host_tokens(self) -> int:
+        return len(self.loads) * PAGE_TOKENS
+
+    @property
+    def cached_device_tokens(self) -> int:
+        return (len(self.path) - len(self.loads)) * PAGE_TOKENS
+
+    def gathered(self, index_format: str) -> Gathered:
+        """What the prefill has read, all layers done."""
+        assert self.latents is not None
+        return Gathered(
+            index_format=index_format, index_k=tuple(self.index_k), latents=self.latents
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillPhysics:
+    """What orders the reads, and how long things take."""
+
+    slack_ms: float
+    layer_ms: float
+    copy_bytes_per_ms: float
+    index_read_waits: bool
+    page_row: Callable[[RowWrite], tuple[int, ...]]
+
+
+class Prefill:
+    """The device: pools, streams, prefix cache, and the batch that runs on them."""
+
+    def __init__(
+        self, device: PagePool, host: PagePool | None, store: ContentStore, physics: PrefillPhysics
+    ) -> None:
+        self._device = device
+        self._host = host
+        self._store = store
+        self._physics = physics
+        self.radix = RadixCache(device, host)
+        self.clock = VirtualClock()
+        self.index_stream = CopyStream(physics.copy_bytes_per_ms)
+        self.main_stream = CopyStream(physics.copy_bytes_per_ms)
+
+    @property
+    def layers(self) -> int:
+        return len(self._device.index_k)
+
+    def admit(self, job: Job) -> bool:
+        """Match, lock and allocate; False (and nothing changed) when the pool has no room."""
+        # At least one token is always computed, so that there is something to sample from.
+        path = self.radix.match(job.digests[: (len(job.tokens) - 1) // PAGE_TOKENS])
+        self.radix.lock(path)
+        to_load = [node for node in path if node.device_page is None]
+        fresh = page_count(job.tokens) - len(path)
+        pages = self.radix.allocate(len(to_load) + fresh)
+        if pages is None:
+            self.radix.unlock(path)
+            return False
+        job.path, job.fresh = path, pages[len(to_load) :]
+        for node, page in zip(to_load, pages, strict=False):
+            # Published at once: a later match of the same batch takes it for an ordinary page.
+            node.device_page = page
+            assert node.host_page is not None
+            job.loads.append((node.host_page, page))
+        wanted = range(len(path), len(path) + fresh)
+        job.contents = self._store.pages(job.tokens, wanted, job.digests, job.rid)
+        return True
+
+    def _write_rows(self, jobs: Sequence[Job]) -> None:
+        previous: tuple[int, ...] = ()
+        for job in jobs:
+            cached = [node.device_page for node in job.path if node.device_page is not None]
+            row = RowWrite(pages=(*cached, *job.fresh), restored=len(cached), previous_row=previous)
+            job.row = self._physics.page_row(row)
+            previous = job.row
+
+    def _queue_loads(self, jobs: Sequence[Job]) -> tuple[list[Event], list[Event]] | None:
+        """Queue every copy of the batch; the events of each layer, or None without any load."""
+        loads = [load for job in jobs for load in job.loads]
+        if not loads or self._host is None:
+            return None
+        index_events, main_events = [], []
+        now = self.clock.now_ms
+        for layer in range(self.layers):
+            for host, page in loads:
+                where = (self._host, host, self._device, page, layer)
+                index_bytes = self._device.index_k[layer].shape[1]
+                self.index_stream.copy(index_bytes, partial(copy_index_page, *where), now)
+                main_bytes = self._device.main[layer].shape[1]
+                self.main_stream.copy(main_bytes, partial(copy_main_page, *where), now)
+            index_events.append(self.index_stream.record(now))
+            main_events.append(self.main_stream.record(now))
+        return index_events, main_events
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Prefill all admitted jobs together.
+
+        Raises:
+            TransferThreadDead: when a load is waited for that never lands.
+        """
+        self._write_rows(jobs)
+        events = self._queue_loads(jobs)
+        self.clock.work(self._physics.slack_ms)
+        for layer in range(self.layers):
+            for job in jobs:
+                for page, content in zip(job.fresh, job.contents, strict=True):
+                    self._device.write(page, layer, content)
+            if events and self._physics.index_read_waits:
+                self.clock.wait(events[0][layer])
+            self.index_stream.advance(self.clock.now_ms)
+            for job in jobs:
+                self._read_index(job, layer)
+            if events:
+                self.clock.wait(events[1][layer])
+            self.main_stream.advance(self.clock.now_ms)
+            for job in jobs:
+                self._read_main(job, layer)
+            self.clock.work(self._physics.layer_ms)
+        if events:
+            # Nodes stay locked until both streams are through.
+            self.clock.wait(events[0][-1])
+            self.index_stream.advance(self.clock.now_ms)
+
+    def _read_index(self, job: Job, layer: int) -> None:
+        data = self._device.index_k[layer][list(job.row)]
+        job.index_k.append(data)
+        self._note_stale(job, INDEX_POOL, layer, self._device.index_owner[layer], data)
+
+    def _read_main(self, job: Job, layer: int) -> None:
+        # All layers' latents say the same; the reply copies from the last layer's.
+        if layer < self.layers - 1:
+            return
+        job.latents = self._device.main[layer][list(job.row)]
+        self._note_stale(job, MAIN_POOL, layer, self._device.main_owner[layer], job.latents)
+
+    def _note_stale(
+        self, job: Job, pool: str, layer: int, owners: list[PageOwner | None], data: Bytes
+    ) -> None:
+        for logical, page in enumerate(job.row):
+            owner = owners[page]
+            if owner is None or owner.digest != job.digests[logical]:
+                job.stale.append(
+                    StaleRead(
+                        rid=job.rid,
+                        pool=pool,
+                        layer=layer,
+                        logical_page=logical,
+                        physical_page=page,
+                        expected=job.digests[logical],
+                        owner=owner,
+                        data=data[logical],
+                    )
+                )
+
+    def finish(self, job: Job) -> None:
+        """Give the job's full pages to the prefix cache, back them up, free the partial one."""
+        full = len(job.tokens) // PAGE_TOKENS
+        matched = len(job.path)
+        digests = job.digests[matched:full]
+        self.radix.insert(job.path, digests, job.fresh[: len(digests)])
+        for page in job.fresh[len(digests) :]:
+            self._device.release(page)
+        self.radix.unlock(job.path)
+        for digest, content in zip(digests, job.contents, strict=False):
+            node = self.radix.get(digest)
+            host = self.radix.back_up(node) if node is not None else None
+            if host is not None and self._host is not None:
+                for layer in range(self.layers):
+                    self._host.write(host, layer, content)
