@@ -15,6 +15,7 @@ from dsv4doctor.reply import Usage
 
 DONE = b"[DONE]"
 
+
 class _Call:
     __slots__ = ("arguments", "id", "index", "name", "type")
 
@@ -91,6 +92,11 @@ class Accumulator:
     @property
     def has_output(self) -> bool:
         return bool(self._content or self._reasoning or self._calls)
+
+    def output_chars(self) -> int:
+        """Characters of output held, to bound them."""
+        held = [self._content, self._reasoning, *(call.arguments for call in self._calls)]
+        return sum(len(piece) for pieces in held for piece in pieces if isinstance(piece, str))
 
     def usage(self) -> Usage:
         return usage_of(self._usage)

@@ -33,6 +33,11 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 # What is kept of a reply's bytes as evidence: a 10,000-token reply in full.
 KEPT_RAW_BYTES = 4 * 1024 * 1024
 
+# Far more text than any model writes in one reply (some two million tokens); looked at every so
+# many bytes, so that it costs nothing per event.
+MAX_OUTPUT_CHARS = 8 * 1024 * 1024
+SIZE_CHECK_BYTES = 8 * 1024 * 1024
+
 MESSAGE_CHARS = 500
 
 _SSE_STARTS = (b"data:", b"event:", b"id:", b":", b"\xef\xbb\xbfdata:")
@@ -103,6 +108,7 @@ class _Intake:
         self.raw = bytearray()
         self.received_bytes = 0
         self.aborted = False
+        self._next_size_check = SIZE_CHECK_BYTES
         self._sent_unix = time.time()
         self._last_read = watch.sent
         self._gaps: list[float] = []
@@ -181,6 +187,12 @@ class _Intake:
                 return False
         if events.saw_done and watch.said_done is None:
             watch.said_done = now
+        return self.received_bytes < self._next_size_check or self._is_of_sane_size()
+
+    def _is_of_sane_size(self) -> bool:
+        self._next_size_check += SIZE_CHECK_BYTES
+        if self._events.output_chars() > MAX_OUTPUT_CHARS:
+            return self._give_up(f"the reply exceeds {MAX_OUTPUT_CHARS >> 20} Mi characters")
         if self.received_bytes > MAX_BODY_BYTES:
             return self._give_up(f"the reply exceeds {MAX_BODY_BYTES >> 20} MiB; given up")
         return True

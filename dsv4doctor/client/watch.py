@@ -85,9 +85,7 @@ class Watch:
 class Watchdog:
     """Holds the requests in flight to their deadlines; `review` adds rules of the caller's own."""
 
-    def __init__(
-        self, deadlines: Deadlines, review: Callable[[float], None] | None = None
-    ) -> None:
+    def __init__(self, deadlines: Deadlines, review: Callable[[float], None] | None = None) -> None:
         self.deadlines = deadlines
         self.watches: set[Watch] = set()
         self._review = review

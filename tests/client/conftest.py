@@ -1,25 +1,7 @@
-"""The canned server, one process for all tests of a worker."""
+"""Fixtures of the client's tests."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from servers.running import canned
 
-import pytest
-
-SERVER = Path(__file__).parents[1] / "servers" / "canned.py"
-
-
-@pytest.fixture(scope="session")
-def canned() -> Iterator[str]:
-    """The server's root; a case is a first path segment below it."""
-    with subprocess.Popen(
-        [sys.executable, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        port = json.loads(process.stdout.readline())["port"]
-        yield f"http://127.0.0.1:{port}"
-        process.kill()
+__all__ = ["canned"]

@@ -57,7 +57,9 @@ class Call:
 
     async def plain(self, status: str, body: bytes, kind: str = "application/json",
                     extra: str = "") -> None:  # fmt: skip
-        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}"
+        head = (
+            f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}"
+        )
         await self.send(head.encode() + b"\r\n" + body)
 
     async def forever(self) -> None:
@@ -86,7 +88,9 @@ def call_delta(index: int | None, id_: object, name: object, arguments: object) 
 
 USAGE = frame(usage={"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14,
                      "prompt_tokens_details": {"cached_tokens": 7}})  # fmt: skip
-USAGE = USAGE.replace(USAGE[USAGE.index(b'"choices"'):USAGE.index(b', "usage"')], b'"choices": []')
+USAGE = USAGE.replace(
+    USAGE[USAGE.index(b'"choices"') : USAGE.index(b', "usage"')], b'"choices": []'
+)
 GOOD = [*text("Hel", "lo ", "wörld 😀"), frame(finish="stop"), USAGE]
 CASES: dict[str, Callable[[Call], Awaitable[None]]] = {}
 
@@ -291,11 +295,7 @@ async def array_frame(call: Call) -> None:
 async def odd_types(call: Call) -> None:
     await call.stream(
         b'data: {"choices": "none"}\n\n',
-        frame({"content": "\ud800 ok", "tool_calls": {"index": 0, "function": "x"}}).replace(
-            b"\xed\xa0\x80", b"\\ud800"
-        )
-        if False
-        else b'data: {"choices":[{"index":0,"delta":{"content":"\\ud800 ok"}}]}\n\n',
+        b'data: {"choices":[{"index":0,"delta":{"content":"\\ud800 ok"}}]}\n\n',
         b'data: {"choices":[{"index":0,"delta":{"content":"","tool_calls":"x"}}]}\n\n',
         b'data: {"choices":[{"index":0,"delta":{"content":" raw \xed\xa0\x80 \xff"}}]}\n\n',
         b'data: {"choices":[{"index":0,"delta":{"content":" nan"},"logprobs":NaN}]}\n\n',
@@ -449,7 +449,7 @@ async def bad_arguments(call: Call) -> None:
 
 @case
 async def leaked_dsml(call: Call) -> None:
-    await call.stream(*text("<｜DSML｜invoke name=\"look\">", " zq qz zq"), frame(finish="stop"))
+    await call.stream(*text('<｜DSML｜invoke name="look">', " zq qz zq"), frame(finish="stop"))
 
 
 @case
