@@ -50,3 +50,102 @@ class Exchange:
     turn: int | None = None
     session_marker: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_record(cls, record: Any) -> Exchange:
+        """The exchange of one record in the contract's form; never raises."""
+        return exchange_from_record(record)
+
+
+def exchange_from_record(record: Any) -> Exchange:
+    """The exchange that one record of the contract's form tells of, whatever JSON it really is.
+
+    Never raises: a member of the wrong type reads as absent, except in the response, whose members
+    are kept as received because a broken server's odd values are what detectors are for.
+    """
+    members = record if isinstance(record, Mapping) else {}
+    prompt = members.get("prompt")
+    tools = members.get("tools")
+    marker = members.get("session_marker")
+    return Exchange(
+        response=_response(members.get("response")),
+        prompt=prompt if isinstance(prompt, str) else None,
+        tools=tuple(t for t in tools if isinstance(t, Mapping)) if _is_list(tools) else None,
+        tool_choice=members.get("tool_choice"),
+        max_tokens=_count(members.get("max_tokens")),
+        completion_tokens=_count(members.get("completion_tokens")),
+        canaries=_canaries(members.get("canaries")),
+        canary_key=_count(members.get("canary_key")),
+        session=_count(members.get("session")),
+        turn=_count(members.get("turn")),
+        session_marker=marker if isinstance(marker, str) else None,
+        extra={key: value for key, value in members.items() if key not in _KNOWN},
+    )
+
+
+_KNOWN = frozenset(
+    {
+        "response",
+        "prompt",
+        "tools",
+        "tool_choice",
+        "max_tokens",
+        "completion_tokens",
+        "canaries",
+        "canary_key",
+        "session",
+        "turn",
+        "session_marker",
+    }
+)
+
+
+def _response(value: Any) -> Response:
+    if not isinstance(value, Mapping):
+        return Response(content=value)
+    finish = value.get("finish_reason")
+    calls = value.get("tool_calls")
+    return Response(
+        content=value.get("content"),
+        reasoning_content=value.get("reasoning_content", value.get("reasoning")),
+        tool_calls=tuple(_tool_call(call) for call in calls) if _is_list(calls) else None,
+        finish_reason=finish if isinstance(finish, str) else None,
+    )
+
+
+def _tool_call(value: Any) -> ToolCall:
+    call = value if isinstance(value, Mapping) else {}
+    function = call.get("function")
+    body = function if isinstance(function, Mapping) else call
+    return ToolCall(
+        id=call.get("id"),
+        name=body.get("name"),
+        arguments=body.get("arguments"),
+        index=call.get("index"),
+        type=call.get("type"),
+    )
+
+
+def _canaries(value: Any) -> tuple[Canary, ...]:
+    if not _is_list(value):
+        return ()
+    return tuple(
+        Canary(
+            label=str(item.get("label", "")),
+            value=item["value"],
+            planted_turn=_count(item.get("planted_turn")) or 0,
+            tool=item["tool"] if isinstance(item.get("tool"), str) else None,
+            call_index=_count(item.get("call_index")) or 0,
+            argument=item["argument"] if isinstance(item.get("argument"), str) else None,
+        )
+        for item in value
+        if isinstance(item, Mapping) and "value" in item
+    )
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

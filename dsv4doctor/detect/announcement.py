@@ -1,0 +1,58 @@
+"""Sentences that announce an action: what a reply ends on when its tool call went missing."""
+
+from __future__ import annotations
+
+import re
+
+_VERB = (
+    r"(?:check|look|read|search|open|run|list|fetch|inspect|examine|grep|find|query|call|invoke|use|try|"
+    r"start|create|write|edit|update|fix|view|scan|load|get|retrieve|apply|execute|test|verify|trace|pull)"
+)
+_ENGLISH = re.compile(
+    rf"\b(?:let me|let's|let us|i['’]?ll|i will|i(?:'m| am) going to|i(?:'m| am) about to|i need to|i must|"
+    rf"i should|next,? i|now,? i|first,? i)\b[^.!?\n]{{0,40}}?\b{_VERB}\b(?! you\b| if\b)",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(
+    r"(?:我|让我|接下来|下面|现在|首先)[^。！？\n]{0,12}(?:看|查|读|搜|运行|执行|打开|列|调用|获取|检查|修改|写|创建|试)"
+    r"|(?:確認|検索|実行|読み込|調べ|開き|取得|作成)[^。\n]{0,8}(?:ます|みます|しましょう)"
+    r"|(?:확인|검색|실행|조회|열어|읽어)[^.\n]{0,8}(?:겠습니다|볼게요|합니다|할게요)"
+    r"|\b(?:voy a|vamos a|déjame|permíteme) \w+r\b|\bje vais \w+(?:er|ir|re)\b|\blaissez-moi \w+r\b|"
+    r"\bich (?:werde|schaue|prüfe|suche|lese|öffne|führe|rufe|sehe)\b|\blass(?:en Sie)? mich\b|\bvou \w+r\b|"
+    r"\b(?:сейчас|давайте|позвольте)\b[^.!?\n]{0,20}\b(?:посмотр|провер|прочит|найд|запущ|откро|выполн)",
+    re.IGNORECASE,
+)
+# A promise that waits for the person is no announcement.
+_CONDITION = re.compile(
+    r"\b(?:once|when|if|after|unless|until|whenever|would you|shall i|do you|let me know)\b|\?|？|如果|吗|么",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:no need|not need|don't need|do not need|without|cannot|can't|won't|shouldn't)\b|不需要|无需|不用",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
+_LAST = 400
+
+
+def last_sentence(text: str) -> str:
+    """The last sentence of a text, its closing punctuation included."""
+    tail = text.rstrip()[-_LAST:]
+    parts = [part for part in _SENTENCE_END.split(tail) if part and part.strip()]
+    return parts[-1].strip() if parts else ""
+
+
+def announces_action(sentence: str) -> bool:
+    """True when a sentence says that its writer is about to act, on no condition."""
+    if _CONDITION.search(sentence) or _NEGATION.search(sentence):
+        return False
+    return _ENGLISH.search(sentence) is not None or _OTHERS.search(sentence) is not None
+
+
+def announces_call(text: str, name: str) -> bool:
+    """True when the end of a text says that the tool `name` is about to be called."""
+    tail = text[-_LAST:]
+    if name not in tail or _NEGATION.search(tail):
+        return False
+    pattern = rf"\b(?:call|use|invoke|run|try|query)\w*\b[^.!?\n]{{0,30}}\b{re.escape(name)}\b|调用[^。\n]{{0,10}}{re.escape(name)}"
+    return re.search(pattern, tail, re.IGNORECASE) is not None

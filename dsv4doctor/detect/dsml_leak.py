@@ -1,0 +1,162 @@
+"""Tool-call markup where the client should never see it.
+
+Seen: DSML tags, halves or orphans of them, V3 tool tokens or bare `<invoke>` elements in `content` or
+`reasoning_content`, or their remnants at the edge of an argument value or in a call's name.
+Why: the server's parser takes the block out of the text; what is left over means that the model
+wrote a damaged block, or that the parser cannot read a sound one (`facts` of both: SGLang up to
+0.5.17 leaks on negative numbers). The client executes nothing and shows the user raw markup.
+Confirm: send the same request to `/generate`, which has no parser, and read the raw text; or run the
+strict reader over it. A sound block there and a leak here is the parser's fault.
+Source: https://github.com/sgl-project/sglang/issues/33397,
+https://github.com/vllm-project/vllm/pull/41834, https://github.com/sgl-project/sglang/pull/39435.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.quoting import Spans, quoted_spans
+from dsv4doctor.detect.request import asks_about_markup
+from dsv4doctor.detect.subject import Subject, Text
+from dsv4doctor.dsml.tolerant import Form, Fragment, fragments, may_hold_markup, written_calls
+from dsv4doctor.label import Label
+
+# Where a parameter was cut late: the value ends with (the beginning of) its own closer.
+_CLOSER_AT_END = re.compile(
+    r"(?:</[｜|]{1,2}(?:[A-Za-z]{0,4}[｜|]{0,2}\s?[a-z_]{0,14}>?\s*)?"
+    r"|</(?:parameter|invoke|function_calls|tool_calls)>\s*"
+    r"|(?:&lt;)/[｜|]DSML[^\n]{0,40})$"
+)
+
+
+def detect(subject: Subject) -> Iterator[Seen]:
+    for text in (subject.content, subject.reasoning):
+        if text.text and may_hold_markup(text.text):
+            yield from _in_prose(subject, text)
+    for text in subject.free_texts:
+        if text.in_call and may_hold_markup(text.text):
+            yield from _in_value(subject, text)
+    for call in subject.calls:
+        if call.name and may_hold_markup(call.name):
+            for piece in fragments(call.name)[:1]:
+                yield _seen(f"{call.where}.name", call.name, piece, "a call's name holds markup")
+        elif call.arguments.value is None and isinstance(call.call.arguments, str):
+            raw = call.call.arguments
+            if may_hold_markup(raw):
+                for piece in _strong(fragments(raw))[:1]:
+                    yield _seen(f"{call.where}.arguments", raw, piece, "markup in raw arguments")
+
+
+def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
+    pieces = fragments(text.text)
+    if not pieces:
+        return
+    code = text.code
+    loose = [piece for piece in pieces if not code.covers(piece.start)]
+    if not loose:
+        return
+    if asks_about_markup(subject) and not _is_unmade_call(subject, text.text, pieces):
+        return
+    quoted = quoted_spans(text.text)
+    for piece in loose:
+        if _counts(subject, piece, loose, quoted):
+            yield _seen(text.where, text.text, piece, _RULE[piece.form])
+            return
+
+
+def _counts(subject: Subject, piece: Fragment, loose: list[Fragment], quoted: Spans) -> bool:
+    """True for a fragment that no ordinary text holds."""
+    if quoted.covers(piece.start) and piece.form is not Form.TAG:
+        return False
+    if piece.form is Form.PLAIN:
+        return _plain_is_call(subject, loose)
+    if piece.form is Form.ATTRIBUTE:
+        return any(other.form is not Form.ATTRIBUTE for other in loose) or piece.start == 0
+    return not quoted.covers(piece.start)
+
+
+def _plain_is_call(subject: Subject, loose: list[Fragment]) -> bool:
+    """Plain `<invoke>` elements are XML like any other unless they spell a call to an offered tool."""
+    offered = subject.tools or {}
+    plain = [piece for piece in loose if piece.form is Form.PLAIN]
+    named = [p.name for p in plain if p.element == "invoke" and not p.closing and p.name]
+    if any(name in offered for name in named):
+        return True
+    has_block = any(p.element == "block" for p in plain)
+    has_parameter = any(p.element == "parameter" for p in plain)
+    return bool(offered) and has_block and (bool(named) or has_parameter)
+
+
+def _is_unmade_call(subject: Subject, text: str, pieces: tuple[Fragment, ...]) -> bool:
+    """True when the text spells a call to an offered tool and the reply makes none, though forced."""
+    if subject.calls or not subject.is_forced:
+        return False
+    offered = subject.tools or {}
+    return any(call.name in offered for call in written_calls(text, pieces))
+
+
+def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
+    pieces = fragments(text.text)
+    if not pieces or asks_about_markup(subject):
+        return
+    if _is_document(pieces, text.text):
+        return
+    first, last = pieces[0], pieces[-1]
+    if first.form is Form.ATTRIBUTE and first.start <= 1:
+        yield _seen(
+            text.where, text.text, first, "the value begins with the rest of its own opener"
+        )
+        return
+    end = _CLOSER_AT_END.search(text.text, max(0, len(text.text) - 96))
+    if end and (last.closing or last.form in (Form.HALF, Form.TORN)):
+        piece = Fragment(form=Form.HALF, start=end.start(), end=end.end())
+        yield _seen(text.where, text.text, piece, "the value runs into its own closer")
+        return
+    for piece in _strong(pieces):
+        if not text.code.covers(piece.start):
+            yield _seen(text.where, text.text, piece, "unmatched markup inside an argument value")
+            return
+
+
+def _strong(pieces: tuple[Fragment, ...]) -> list[Fragment]:
+    return [p for p in pieces if p.form not in (Form.PLAIN, Form.ATTRIBUTE, Form.BARE)]
+
+
+def _is_document(pieces: tuple[Fragment, ...], text: str) -> bool:
+    """True when every tag that opens is closed again and in order: a file about markup, no remnant."""
+    open_elements: list[str | None] = []
+    for piece in pieces:
+        if piece.form in (Form.HALF, Form.TORN, Form.ATTRIBUTE):
+            return False
+        if piece.form in (Form.TAG, Form.PLAIN):
+            if not piece.closing:
+                if not text[piece.start : piece.end].rstrip(">").endswith("/"):
+                    open_elements.append(piece.element)
+            elif not open_elements or open_elements.pop() != piece.element:
+                return False
+    return not open_elements
+
+
+def _seen(where: str, text: str, piece: Fragment, rule: str) -> Seen:
+    return Seen(
+        label=Label.DSML_LEAK, where=where, what=f"{rule}, {span(text, piece.start, piece.end)}"
+    )
+
+
+_RULE = {
+    Form.TAG: "a DSML tag outside code",
+    Form.HALF: "a DSML tag cut short",
+    Form.TORN: "a torn DSML marker",
+    Form.BARE: "a bare DSML marker outside code",
+    Form.PLAIN: "call markup without its marker",
+    Form.ATTRIBUTE: "the tail of a DSML opener",
+    Form.TOKEN: "a V3 tool token outside code",
+}
+
+DETECTOR = Detector(
+    label=Label.DSML_LEAK,
+    summary="tool-call markup in content, reasoning, a call's name or an argument value",
+    detect=detect,
+)

@@ -1,0 +1,90 @@
+"""Traces of bytes read wrongly: replacement characters, mojibake, control and unassigned characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import regex
+
+REPLACEMENT = "\ufffd"
+# Runs of what UTF-8 bytes look like when each is read as one character of a Western code page.
+_LATIN_RUN = re.compile(
+    "[\u00c2-\u00f4\u0192\u0160\u0152\u017d\u0153\u0161\u0178][\u0080-\u00ff\u0152\u0153\u0160\u0161\u0178"
+    "\u017d\u017e\u0192\u02c6\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2030\u2039\u203a\u20ac\u2122]{1,64}"
+)
+_CYRILLIC_RUN = re.compile("(?:[РСÐÑ][\u00a0-\u00bf\u0080-\u04ff\u2013-\u2122]){3,40}")
+# What GBK makes of UTF-8's replacement characters and of uninitialised memory.
+_GBK_DEBRIS = re.compile("锟斤拷|烫烫烫|屯屯屯|鈥[檛渢溿]")
+# Byte-level vocabulary pieces that were never turned back into bytes.
+_BYTE_LEVEL = re.compile(r"(?:\w?[ĠĊ]\w*\W?){2,}|(?:▁[^\W_]+){2,}")
+# Never in a text on purpose: C0 and C1 controls but the ones that terminals and man pages use.
+_CONTROL = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ufdd0-\ufdef]")
+_UNASSIGNED = regex.compile(r"[\p{Cn}--[\U0001F000-\U0001FBFF\u20C0-\u20CF]]", flags=regex.V1)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def broken_characters(text: str) -> Iterator[tuple[str, int, int]]:
+    """(what it is, start, end) for every trace, the surest first."""
+    for what, pattern in (
+        ("a control character", _CONTROL),
+        ("a lone surrogate", _SURROGATE),
+    ):
+        if match := pattern.search(text):
+            yield what, *match.span()
+    if text.isascii():
+        return
+    if (at := text.find(REPLACEMENT)) >= 0:
+        yield "U+FFFD, bytes that were no UTF-8", at, at + 1
+    yield from _mojibake(text)
+    if match := _GBK_DEBRIS.search(text):
+        yield "UTF-8 read as GBK", *match.span()
+    if match := _BYTE_LEVEL.search(text):
+        yield "vocabulary pieces not decoded", *match.span()
+    if match := _UNASSIGNED.search(text):
+        yield "an unassigned code point", *match.span()
+
+
+def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
+    hits: list[tuple[int, int]] = []
+    for match in _LATIN_RUN.finditer(text):
+        if _decodes(match.group(), "cp1252") and (
+            len(match.group()) >= 4 or _in_word(text, *match.span())
+        ):
+            hits.append(match.span())
+            if len(hits) >= 2:
+                break
+    for start, end in hits[:1]:
+        # One hit could be a word of a language that we do not know; two are none.
+        if len(hits) >= 2 or end - start >= 3:
+            yield "UTF-8 read as Latin-1", start, end
+    for match in _CYRILLIC_RUN.finditer(text):
+        if _decodes(match.group(), "cp1251") or _decodes(match.group(), "cp1252"):
+            yield "UTF-8 read as Windows-1251", *match.span()
+            return
+
+
+def _in_word(text: str, start: int, end: int) -> bool:
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return before.isalpha() or after.isalpha()
+
+
+def _decodes(run: str, code_page: str) -> bool:
+    """True when the run's bytes begin with UTF-8 for characters beyond ASCII."""
+    raw = bytearray()
+    for char in run:
+        try:
+            raw += char.encode(code_page)
+        except UnicodeEncodeError:
+            if ord(char) > 0xFF:
+                break
+            raw.append(ord(char))
+    for length in (len(raw), len(raw) - 1, len(raw) - 2):
+        if length < 2:
+            return False
+        try:
+            decoded = raw[:length].decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        return not decoded.isascii() and all(char.isprintable() for char in decoded)
+    return False

@@ -1,0 +1,160 @@
+"""Somebody else's text in this reply.
+
+Seen: a canary code or session marker of another session; a path of another tenant; another system
+prompt read back; another conversation's particulars in a reply that shares not one word with its own
+request.
+Why: the gravest form. One user reads another's data, and it proves that pages or requests were mixed up
+rather than damaged.
+Confirm: drive sessions with canaries (`dsv4doctor repro`): a foreign code names its owner exactly. What is
+inferred from the words of an ordinary log is a hint to be looked at.
+Source: https://github.com/vllm-project/vllm-ascend/issues/14118, https://github.com/LMCache/LMCache/issues/4385,
+https://github.com/ggml-org/llama.cpp/issues/28056.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dsv4doctor.detect.canary_mismatch import foreign_codes
+from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.subject import Subject
+from dsv4doctor.detect.topic import is_off_topic
+from dsv4doctor.label import Label
+
+_CUE = r"(?:sessions?|codes?|users?|customers?|tickets?|conversations?|chats?|clients?|tenants?|id|for|case|ref)\W{1,3}$"
+_IDENTITY = re.compile(
+    r"^(tenant|user|customer|client|org|team|account|project|workspace|session|company|member|student|patient)"
+    r"([-_.]?)(\w{1,24})$",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(?:/[\w.@-]+){2,}")
+_PERSONA = re.compile(
+    r"^\s*(?:#+ ?system\W+)?(?:you are|your name is|act as) (?:an? |the )?[A-Z]\w+[A-Za-z0-9 ]{0,40}[.,:!]"
+)
+_ORDERS = re.compile(
+    r"\b(?:always|never|do not|don't|must|only answer|refuse|respond (?:only|in)|greet)\b",
+    re.IGNORECASE,
+)
+_ASKS_PROMPT = re.compile(
+    r"prompt|persona|instruction|role|system|character|write|draft|\bbot\b", re.IGNORECASE
+)
+_BOILERPLATE = re.compile(
+    r"skip to (?:main )?content|subscribe to our newsletter|all rights reserved|related posts|cookie policy|"
+    r"accept (?:all )?cookies|privacy policy|terms of (?:service|use)|share this (?:post|article)|read more|"
+    r"sign up for our|leave a (?:comment|reply)|powered by wordpress|follow us on|add to cart|back to top",
+    re.IGNORECASE,
+)
+_ASKS_PAGE = re.compile(
+    r"web|html|page|site|footer|blog|newsletter|landing|cookie|copyright|licen[cs]e|policy|terms|banner|scrape|article|boilerplate",
+    re.IGNORECASE,
+)
+MIN_BOILERPLATE = 3
+
+
+def detect(subject: Subject) -> Iterator[Seen]:
+    for where, code, session, turn in foreign_codes(subject):
+        yield _seen(where, f"{code} was planted in session {session}, turn {turn}")
+        return
+    checks = (_marker, _tenant_path, _system_prompt, _boilerplate, _off_topic)
+    for check in checks:
+        for seen in check(subject):
+            yield seen
+            return
+
+
+def _marker(subject: Subject) -> Iterator[Seen]:
+    own = subject.exchange.session_marker
+    if not own:
+        return
+    shape = re.compile(rf"(?<![\w-]){_shape_of(own)}(?![\w-])")
+    for text in subject.texts:
+        for match in shape.finditer(text.text):
+            token = match.group()
+            cued = re.search(
+                _CUE, text.text[max(0, match.start() - 16) : match.start()], re.IGNORECASE
+            )
+            if token != own and token not in subject.prompt and (cued or match.start() <= 1):
+                what = f"a session's mark, and not this one's ({own}), {span(text.text, *match.span())}"
+                yield _seen(text.where, what)
+
+
+def _shape_of(marker: str) -> str:
+    """A pattern for marks built alike: runs of capitals, small letters and digits of any length."""
+    pieces: list[str] = []
+    for run in re.finditer(r"[A-Z]+|[a-z]+|\d+|.", marker, re.DOTALL):
+        piece = run.group()
+        if piece.isdigit():
+            pieces.append(rf"\d{{1,{len(piece) + 2}}}")
+        elif piece.isalpha() and piece.isascii():
+            pieces.append("[A-Z]{3,16}" if piece.isupper() else "[a-z]{2,16}")
+        else:
+            pieces.append(re.escape(piece))
+    return "".join(pieces)
+
+
+def _tenant_path(subject: Subject) -> Iterator[Seen]:
+    own = _identities(subject.prompt)
+    if not own:
+        return
+    for text in subject.texts:
+        if not text.in_call:
+            continue
+        for kind, name in _identities(text.text).items():
+            if kind in own and not name & own[kind] and not any(n in subject.prompt for n in name):
+                what = f"a path of {kind} {sorted(name)[0]!r}; the request names {sorted(own[kind])[0]!r}"
+                yield _seen(text.where, what)
+                return
+
+
+def _identities(text: str) -> dict[str, set[str]]:
+    """Whose directories the paths in a text are: {"tenant": {"a"}}; for `/users/ann` too."""
+    found: dict[str, set[str]] = {}
+    for path in _PATH.findall(text[:20000]):
+        parts = path.split("/")[1:-1]
+        for place, part in enumerate(parts):
+            match = _IDENTITY.match(part)
+            if match and match[2]:
+                found.setdefault(match[1].lower(), set()).add(match[3])
+            elif part in (
+                "home",
+                "users",
+                "Users",
+                "tenants",
+                "customers",
+                "clients",
+                "accounts",
+            ) and place + 1 < len(parts):
+                found.setdefault(part.lower(), set()).add(parts[place + 1])
+    return found
+
+
+def _system_prompt(subject: Subject) -> Iterator[Seen]:
+    text = subject.content.text
+    match = _PERSONA.match(text[:200])
+    if match and _ORDERS.search(text[:600]) and not _ASKS_PROMPT.search(subject.prompt or "write"):
+        yield _seen("content", f"a system prompt read back, {span(text, *match.span())}")
+
+
+def _boilerplate(subject: Subject) -> Iterator[Seen]:
+    if not subject.prompt or _ASKS_PAGE.search(subject.prompt):
+        return
+    found = {match.group().lower() for match in _BOILERPLATE.finditer(subject.content.prose[:4000])}
+    if len(found) >= MIN_BOILERPLATE:
+        yield _seen("content", f"a web page's furniture: {', '.join(sorted(found)[:4])}")
+
+
+def _off_topic(subject: Subject) -> Iterator[Seen]:
+    if reason := is_off_topic(subject):
+        yield _seen("content", reason)
+
+
+def _seen(where: str, what: str) -> Seen:
+    return Seen(label=Label.FOREIGN_CONTENT, where=where, what=what)
+
+
+DETECTOR = Detector(
+    label=Label.FOREIGN_CONTENT,
+    summary="another session's canary, mark, path or conversation in this reply",
+    detect=detect,
+)

@@ -1,0 +1,128 @@
+"""Reasoning where the answer belongs, or the answer where the reasoning belongs.
+
+Seen: thinking tags or a monologue about "the user" in `content`; the answer, or a tool call's markup, in
+`reasoning_content` with nothing in `content`.
+Why: users read the model's private thoughts, or see nothing at all. It is mostly the reasoning parser
+(wrong name, or a template that opens the thinking itself), but damage at the switch looks the same.
+Confirm: look for `</think>` in the raw text of `/generate`; compare with `--reasoning-parser` unset.
+Source: https://github.com/ai-dynamo/dynamo/pull/10203, https://github.com/sgl-project/sglang/pull/32539.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dsv4doctor.detect.announcement import announces_action, last_sentence
+from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.quoting import quoted_spans
+from dsv4doctor.detect.request import asks_about_markup
+from dsv4doctor.detect.subject import Subject, Text
+from dsv4doctor.dsml.tolerant import Form, fragments, may_hold_markup
+from dsv4doctor.label import Label
+
+_TAG = re.compile(
+    r"</?(?:\w{1,12}:)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|inner_monologue)>|◁/?think▷|"
+    r"\[/?THINK\]|<\|(?:begin|end)_of_(?:thought|reasoning|thinking)\|>|<\|/?think\|>|</?(?:think|thinking)$|"
+    r"&lt;/?think(?:ing)?&gt;",
+    re.IGNORECASE,
+)
+_THE_USER = re.compile(
+    r"\bthe user (?:wants|asks|asked|is asking|says|said|needs|has asked|just|would like|requested|is requesting)\b"
+    r"|用户(?:想|要|问|说|希望|需要|在问|询问|让我)|ユーザーは|사용자(?:가|는)|пользователь (?:хочет|просит|спрашивает)"
+    r"|l'utilisateur (?:veut|demande)|el usuario (?:quiere|pide|pregunta)|der (?:nutzer|benutzer) (?:möchte|will|fragt)",
+    re.IGNORECASE,
+)
+_SELF_TALK = re.compile(
+    r"\b(?:i (?:need to|should|must|have to|could|will)|let me|let's|we (?:need to|should|must)|wait,|hmm|i'll|now i)\b"
+    r"|我(?:需要|应该|得|要|可以|先|来)|让我|必要がある|しよう|нужно|надо|je dois|il faut|debo|tengo que|ich (?:muss|sollte)",
+    re.IGNORECASE,
+)
+# How far into the content a monologue shows itself.
+_HEAD = 300
+_MIN_ANSWER_WORDS = 6
+_MIN_ANSWER_CHARS = 24
+
+
+def detect(subject: Subject) -> Iterator[Seen]:
+    yield from _tags(subject, subject.content)
+    yield from _monologue(subject)
+    yield from _answer_in_reasoning(subject)
+    if may_hold_markup(subject.reasoning.text) and not asks_about_markup(subject):
+        for piece in fragments(subject.reasoning.text):
+            if piece.form in (Form.TAG, Form.HALF) and not subject.reasoning.code.covers(
+                piece.start
+            ):
+                what = f"a tool call inside the reasoning, {span(subject.reasoning.text, piece.start, piece.end)}"
+                yield _seen("reasoning_content", what)
+                break
+
+
+def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
+    body = text.text
+    quoted = None
+    for match in _TAG.finditer(body):
+        if text.code.covers(match.start()):
+            continue
+        name = match.group().strip("</>").lower()
+        if f"<{name}" in subject.prompt.lower() or _is_talked_about(subject, body, match.start()):
+            continue
+        quoted = quoted if quoted is not None else quoted_spans(body)
+        if not quoted.covers(match.start()):
+            yield _seen(text.where, f"a thinking tag outside code, {span(body, *match.span())}")
+            return
+
+
+def _is_talked_about(subject: Subject, body: str, start: int) -> bool:
+    """True for a tag in the middle of a sentence that the prompt asked about."""
+    return (
+        asks_about_markup(subject)
+        and bool(body[:start].strip())
+        and "\n" not in body[max(0, start - 1) : start]
+    )
+
+
+def _monologue(subject: Subject) -> Iterator[Seen]:
+    head = subject.content.text[:_HEAD]
+    match = _THE_USER.search(head)
+    if (
+        match is None
+        or "user" in subject.prompt.lower()
+        or subject.content.code.covers(match.start())
+    ):
+        return
+    # A report about users does not open with the user's wish, nor turn to what "I" should do.
+    opening = head[: match.start()].strip()
+    if len(opening) <= 40 and _SELF_TALK.search(subject.content.text, match.end()):
+        yield _seen("content", f"the model talks to itself, {span(head, *match.span())}")
+
+
+def _answer_in_reasoning(subject: Subject) -> Iterator[Seen]:
+    reasoning = subject.reasoning.text
+    if subject.calls or subject.has_visible_content or not reasoning.strip():
+        return
+    if match := _TAG.search(reasoning):
+        what = f"the reasoning was closed inside itself, {span(reasoning, *match.span())}"
+        yield _seen("reasoning_content", what)
+    elif subject.finish == "stop" and _is_an_answer(reasoning):
+        yield _seen("reasoning_content", "the whole answer is here and the content is empty")
+
+
+def _is_an_answer(reasoning: str) -> bool:
+    if announces_action(last_sentence(reasoning)):
+        return False
+    words = reasoning.split()
+    return len(words) >= _MIN_ANSWER_WORDS or (
+        len(words) <= 3 and len(reasoning) >= _MIN_ANSWER_CHARS
+    )
+
+
+def _seen(where: str, what: str) -> Seen:
+    return Seen(label=Label.MISPLACED_REASONING, where=where, what=what)
+
+
+DETECTOR = Detector(
+    label=Label.MISPLACED_REASONING,
+    summary="reasoning in the content, or the answer in the reasoning",
+    detect=detect,
+)

@@ -1,0 +1,149 @@
+"""A call that should be there and is not.
+
+Seen: `tool_choice` demanded a call and none came; `finish_reason` says `tool_calls` over an empty list;
+the call is written out in the text (name and JSON, fenced JSON, XML, Python, DSML); the reply announces
+the next step and stops.
+Why: the agent stops working and nobody is told. With `tool_choice` auto and nothing that forced a call
+it is named and is no corruption: a model may well decide so.
+Confirm: the same request with `tool_choice` required and at temperature 0, then to `/generate`: a block
+in the raw text was dropped by the parser, no block was never written.
+Source: https://github.com/deepseek-ai/DeepSeek-V3/issues/1244,
+https://github.com/sgl-project/sglang/issues/35736.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dsv4doctor.detect.announcement import announces_action, announces_call, last_sentence
+from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.request import asks_about_markup
+from dsv4doctor.detect.subject import Subject
+from dsv4doctor.dsml.tolerant import Form, fragments, may_hold_markup
+from dsv4doctor.label import Label
+
+_CALL_MARKUP = re.compile(
+    r"<(?:\w+:)?(tool_calls?|function_calls?|tool_use|function|invoke|tool)(?:[ =][^<>\n]{1,200})?>|"
+    r"\[TOOL_CALLS\]|<\|tool_calls?(?:_section)?(?:_begin)?\|>|<\|python_tag\|>",
+)
+_JSON_CALL = re.compile(
+    r"\{\s*\"(?:name|tool|tool_name|function|action|recipient_name)\"\s*:\s*(?:\{\s*\"name\"\s*:\s*)?\"([^\"\n]{1,80})\""
+)
+# Where one would look for a call written as text: its first and last lines.
+_EDGE = 2000
+_THINK_BLOCK = re.compile(
+    r"\s*(?:<(think(?:ing)?|thought|reasoning)>.*?(?:</\1>|\Z)\s*)+", re.DOTALL
+)
+
+
+def detect(subject: Subject) -> Iterator[Seen]:
+    if subject.calls:
+        return
+    forced = subject.is_forced
+    if subject.choice == "required" or forced:
+        named = f" ({subject.forced_tool})" if subject.forced_tool else ""
+        yield _seen(subject, "tool_calls", f"a call was demanded{named} and none came", leads=True)
+    elif subject.finish == "tool_calls":
+        yield _seen(
+            subject, "tool_calls", "finish_reason is tool_calls, and there is none", leads=True
+        )
+    elif subject.choice == "auto" and subject.tools:
+        yield from _as_text(subject)
+
+
+def _as_text(subject: Subject) -> Iterator[Seen]:
+    text = subject.content.text
+    if found := _written_out(subject, text):
+        yield _seen(subject, "content", f"a call written as text, {found}", leads=True)
+    elif subject.has_visible_content and _THINK_BLOCK.fullmatch(text):
+        yield _seen(subject, "content", "the reply is a thinking block and no call", leads=True)
+    elif _markup_of_a_call(subject):
+        yield _seen(subject, "content", "markup of a call, and no call")
+    elif subject.finish == "stop":
+        yield from _announced(subject)
+
+
+def _written_out(subject: Subject, text: str) -> str | None:
+    if asks_about_markup(subject):
+        return None
+    offered = subject.tools or {}
+    head = text[:_EDGE]
+    for name in offered:
+        at = head.find(name)
+        if at < 0:
+            continue
+        before, after = head[:at].strip(), head[at + len(name) :].lstrip()[:1]
+        # The name alone on its line with arguments right behind it: not a mention in a sentence.
+        if (
+            after in ("(", "{")
+            and (not before or head[:at].endswith("\n"))
+            and _only_call(text, at)
+        ):
+            return span(text, at, at + 60)
+    for match in _JSON_CALL.finditer(text):
+        if match[1] in offered and (
+            "arguments" in text or "parameters" in text or '"args"' in text or '"input"' in text
+        ):
+            return span(text, *match.span())
+    for match in _CALL_MARKUP.finditer(text):
+        inside = text[match.start() : match.start() + _EDGE]
+        if any(name in inside for name in offered) and not _inline(subject, match.start()):
+            return span(text, *match.span())
+    return None
+
+
+def _inline(subject: Subject, position: int) -> bool:
+    return subject.content.code.covers(position)
+
+
+def _only_call(text: str, at: int) -> bool:
+    """True when nothing but the call follows its name: the reply ends with its bracket."""
+    return text[at:].rstrip().rstrip("`;").rstrip().endswith((")", "}"))
+
+
+def _markup_of_a_call(subject: Subject) -> bool:
+    for text in (subject.content, subject.reasoning):
+        if not may_hold_markup(text.text) or asks_about_markup(subject):
+            continue
+        for piece in fragments(text.text):
+            call_part = piece.element in ("invoke", "parameter")
+            token = piece.form is Form.TOKEN and "begin" in text.text[piece.start : piece.end]
+            loose = not text.code.covers(piece.start)
+            if loose and (call_part or token) and piece.form is not Form.PLAIN:
+                return text.where == "content" or not subject.has_visible_content
+    return False
+
+
+def _announced(subject: Subject) -> Iterator[Seen]:
+    content = subject.content.text
+    sentence = last_sentence(content)
+    if subject.has_visible_content:
+        if announces_action(sentence):
+            yield _seen(subject, "content", f"announces a step and stops: {sentence[:80]!r}")
+            return
+        if content.rstrip().endswith(("?", "？")):
+            return
+    reasoning = subject.reasoning.text
+    thought = last_sentence(reasoning)
+    for name in subject.tools or {}:
+        if announces_call(reasoning, name):
+            yield _seen(subject, "reasoning_content", f"announces a call of {name} and makes none")
+            return
+    if not subject.has_visible_content and announces_action(thought):
+        yield _seen(subject, "reasoning_content", f"announces a step and stops: {thought[:80]!r}")
+
+
+def _seen(subject: Subject, where: str, what: str, *, leads: bool = False) -> Seen:
+    return Seen(
+        label=Label.MISSING_TOOL_CALL,
+        where=where,
+        what=what,
+        corrupts=subject.is_forced,
+        leads=leads,
+    )
+
+
+DETECTOR = Detector(
+    label=Label.MISSING_TOOL_CALL, summary="a call that should be there and is not", detect=detect
+)

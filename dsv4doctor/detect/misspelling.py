@@ -1,0 +1,68 @@
+"""The request's own words, misspelt in a call: a path or command copied from damaged entries."""
+
+from __future__ import annotations
+
+import re
+
+from dsv4doctor.detect.subject import Subject, strings_in
+
+_TOKEN = re.compile(r"[A-Za-z]{3,40}")
+_EXACTLY = re.compile(
+    r"\bexactly (?:this|the following|these)?[^:\n]{0,30}:\s*(\S.*?)\s*$", re.IGNORECASE | re.DOTALL
+)
+# One slip may be the model correcting the person's; three in one call are damage.
+MIN_SLIPS = 3
+_MAX_TOKENS = 400
+
+
+def misspelt(subject: Subject) -> str | None:
+    """What was damaged on its way from the prompt into a call; None if nothing was."""
+    if not subject.prompt or not subject.calls:
+        return None
+    values = [v for call in subject.calls for _, v in strings_in(call.arguments.value)]
+    asked = _TOKEN.findall(subject.prompt[-20000:])[-_MAX_TOKENS:]
+    given = list(dict.fromkeys(t for v in values for t in _TOKEN.findall(v[:4000])))[:_MAX_TOKENS]
+    known, used = set(asked), set(given)
+    missing = {word for word in known if word not in used and len(word) >= 3}
+    slips = [
+        (word, other)
+        for word in given
+        if word not in known
+        for other in missing
+        if _is_slip(word, other)
+    ]
+    if len({word for word, _ in slips}) >= MIN_SLIPS:
+        shown = ", ".join(f"{word!r} for {other!r}" for word, other in slips[:4])
+        return f"words of the request misspelt: {shown}"
+    return _not_exactly(subject, values)
+
+
+def _not_exactly(subject: Subject, values: list[str]) -> str | None:
+    match = _EXACTLY.search(subject.prompt)
+    if match is None or len(match[1]) > 400 or "\n" in match[1]:
+        return None
+    wanted = match[1].strip("`")
+    words = wanted.split()
+    if any(wanted in value for value in values) or len(words) < 2:
+        return None
+    for value in values:
+        # The same command begun and not the same one ended: a piece was lost on the way.
+        if value.startswith(words[0]) and value != wanted and len(value) < len(wanted):
+            return f"{value[:60]!r} where exactly {wanted[:60]!r} was asked for"
+    return None
+
+
+def _is_slip(word: str, other: str) -> bool:
+    """True when `word` is `other` with one inner letter lost, or two inner letters swapped."""
+    if word[0] != other[0] or word[-1] != other[-1]:
+        return (
+            len(word) == len(other) == 3 and word[0] == other[0] and sorted(word) == sorted(other)
+        )
+    if len(word) + 1 == len(other) and len(other) >= 5:
+        at = next(
+            (i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), len(word)
+        )
+        return word[at:] == other[at + 1 :]
+    if len(word) != len(other) or sorted(word) != sorted(other):
+        return False
+    return sum(a != b for a, b in zip(word, other, strict=True)) == 2

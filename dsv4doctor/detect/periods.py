@@ -1,0 +1,116 @@
+"""How a text ends: the period with which its tail repeats, and how much of the tail is new.
+
+Everything looks at the last few thousand characters only and searches in C, so that the cost does not
+grow with the text.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+
+# As far back as a loop is looked for: eight rounds of a long paragraph.
+TAIL_CHARS = 6000
+# The longest unit whose repetition is looked for.
+MAX_PERIOD = 1500
+# Characters at the very end by which earlier rounds are found; then shorter ones.
+_PROBES = (32, 12)
+# Earlier places of the probe that are tried as the previous round.
+_CANDIDATES = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """The tail is `repeats` whole rounds of `unit` (and a part of one); it starts at `start`."""
+
+    unit: str
+    repeats: int
+    start: int
+    covered: int
+
+
+def tail_period(text: str) -> Period | None:
+    """The shortest period with which `text` ends, seen at least twice; None if there is none."""
+    body = text.rstrip()
+    offset = max(0, len(body) - TAIL_CHARS)
+    tail = body[offset:]
+    best: Period | None = None
+    for size in _PROBES:
+        if len(tail) < size + 1:
+            continue
+        for distance in _distances(tail, size):
+            covered = _covered(tail, distance)
+            repeats = covered // distance
+            if repeats >= 2 and (best is None or covered > best.covered + distance):
+                unit = tail[len(tail) - distance :]
+                start = offset + len(tail) - covered
+                best = Period(unit=unit, repeats=repeats, start=start, covered=covered)
+        if best is not None and best.repeats >= 3:
+            break
+    return best if best is None or best.start > offset else _extended(body, best)
+
+
+def _distances(tail: str, size: int) -> list[int]:
+    probe = tail[-size:]
+    end = len(tail)
+    found: list[int] = []
+    at = len(tail) - size
+    while len(found) < _CANDIDATES:
+        at = tail.rfind(probe, 0, at + size - 1)
+        if at < 0:
+            break
+        distance = end - size - at
+        if distance > MAX_PERIOD:
+            break
+        if not found or any(distance % earlier for earlier in found):
+            found.append(distance)
+        elif len(found) == 1:
+            break
+    return found
+
+
+def _covered(text: str, distance: int) -> int:
+    """How many characters at the end have the given period: whole rounds by slices, the rest singly."""
+    unit = text[-distance:]
+    end = len(text)
+    while end >= distance and text.startswith(unit, end - distance):
+        end -= distance
+    part = 0
+    while part < min(distance, end) and text[end - 1 - part] == unit[distance - 1 - part]:
+        part += 1
+    return len(text) - end + part
+
+
+def _extended(body: str, period: Period) -> Period:
+    """The same period followed back past the window."""
+    covered = _covered(body, len(period.unit))
+    return Period(
+        unit=period.unit,
+        repeats=covered // len(period.unit),
+        start=len(body) - covered,
+        covered=covered,
+    )
+
+
+def compressed_share(text: str) -> float:
+    """Size of the text after a fast compression, as a share: prose 0.4 to 0.7, loops below 0.2."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return len(zlib.compress(raw, 1)) / max(1, len(raw))
+
+
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
+
+
+def novelty(items: list[str], size: int) -> float:
+    """The share of n-grams of `items` that are new; 1.0 where there are too few to say."""
+    total = len(items) - size + 1
+    if total < 1:
+        return 1.0
+    grams = set(zip(*(items[start:] for start in range(size)), strict=False))
+    return len(grams) / total
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, lower-cased, digits folded to one so that counters do not hide a loop."""
+    return [re.sub(r"\d+", "0", word) for word in _WORD.findall(text.lower())]

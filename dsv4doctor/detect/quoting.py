@@ -1,0 +1,86 @@
+"""Which parts of a text are quoted code: fences, indented fences and inline code.
+
+Markup inside them is talked about, not leaked. A fence that is never closed runs to the end, as
+every Markdown renderer draws it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+_FENCE = re.compile(r"^[ \t>]{0,12}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+# Inline code of one to three ticks, on one line, closed by as many ticks as opened it.
+_INLINE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,4000}(?<!`)\1(?!`)")
+_INLINE_DOUBLE = re.compile(r"(?<!`)``(?!`)[^\n]{1,400}?(?<!`)``(?!`)")
+# Quotation marks of many languages around a short span: "…", “…”, «…», 「…」, '…'.
+_QUOTED = re.compile(
+    r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|「[^」\n]{1,200}」|『[^』\n]{1,200}』|„[^“”\n]{1,200}[“”]|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^’\n]{1,200}’|‹[^›\n]{1,200}›"
+)
+
+
+class Spans:
+    """Sorted, disjoint intervals; `covers` answers in logarithmic time."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self, intervals: list[tuple[int, int]]) -> None:
+        intervals.sort()
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in intervals:
+            if self._ends and start <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def covers(self, position: int) -> bool:
+        index = bisect_right(self._starts, position) - 1
+        return index >= 0 and position < self._ends[index]
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def cut_from(self, text: str, filler: str = " ") -> str:
+        """`text` with every interval replaced by `filler`, line breaks of the interval kept once."""
+        parts: list[str] = []
+        last = 0
+        for start, end in zip(self._starts, self._ends, strict=True):
+            parts.append(text[last:start])
+            parts.append("\n" if "\n" in text[start:end] else filler)
+            last = end
+        parts.append(text[last:])
+        return "".join(parts)
+
+
+NOWHERE = Spans([])
+
+
+def code_spans(text: str) -> Spans:
+    """Fenced blocks and inline code of a Markdown text."""
+    if "`" not in text and "~~~" not in text:
+        return NOWHERE
+    fences = _fences(text)
+    inline = [m.span() for m in _INLINE.finditer(text)]
+    inline += [m.span() for m in _INLINE_DOUBLE.finditer(text)]
+    return Spans(fences + inline)
+
+
+def quoted_spans(text: str) -> Spans:
+    """Short quotations in any language's quotation marks, on one line."""
+    return Spans([m.span() for m in _QUOTED.finditer(text)])
+
+
+def _fences(text: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    opener: re.Match[str] | None = None
+    for fence in _FENCE.finditer(text):
+        if opener is None:
+            opener = fence
+        elif fence.group(1).startswith(opener.group(1)[0] * len(opener.group(1))):
+            found.append((opener.start(), fence.end()))
+            opener = None
+    if opener is not None:
+        found.append((opener.start(), len(text)))
+    return found

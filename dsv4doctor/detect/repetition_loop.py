@@ -1,0 +1,194 @@
+"""Output that goes round in circles to its very end.
+
+Seen: the tail of a text is one unit over and over (a character, a word, a phrase, a paragraph), or a
+template with changing nouns or numbers until the budget is gone; or one call is issued many times.
+Why: a model that attends to the wrong entries falls into loops, and a loop costs the whole budget.
+It must stay collapsed to the end: songs, tables and logs repeat and recover.
+Confirm: count distinct 8-grams per window along the text; a healthy long answer does not collapse.
+Compare output lengths per arm: loops show as a mean near `max_tokens`.
+Source: https://github.com/sgl-project/sglang/issues/33397, https://github.com/sgl-project/sglang/issues/36179,
+https://github.com/MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark/pull/113.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.periods import (
+    Period,
+    compressed_share,
+    novelty,
+    tail_period,
+    words_of,
+)
+from dsv4doctor.detect.request import asks_for_repetition
+from dsv4doctor.detect.subject import Subject, Text
+from dsv4doctor.label import Label
+
+# Shorter texts cannot hold eight rounds of anything that is not laughter.
+_MIN_CHARS = 24
+# Identical calls in one reply: agents retry two or three times, never five at once.
+MIN_SAME_CALLS = 5
+# A flood that takes this share of the text is what the reply is.
+LEADING_SHARE = 0.5
+# Characters that rules, progress bars, boxes, blanks and memory dumps are made of.
+_FILL = frozenset(" \t\n\r-=_*#~.+|/\\<>^0'\"`:,;()[]{}─━═│┃║░▒▓█▁▂▃▄▅▆▇·•…—–―＝－　0&%$@oOxXAaFf1")
+_LETTERS = re.compile(r"[^\W\d_]")
+_WORDISH = re.compile(r"[^\W\d_]{2,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+_LAUGHTER = re.compile(
+    r"(?:[hjx]+[aeiou]+|[aeiou]*[hmz]+|l[ao]+|n[oa]+|哈|呵|嘿|ㅋ|ㅎ|w|5)+[\s,!.-]*", re.IGNORECASE
+)
+# Words that make a sentence of a row of words, in the languages that write with blanks.
+_GLUE = frozenset(
+    ["the", "a", "an", "is", "are", "was", "were", "be", "been", "to", "of", "in", "on", "at", "it", "its", "that", "this", "then", "so", "but", "and", "or", "if", "not", "no", "i", "i'll", "we", "you", "will", "because", "so", "before", "after", "again", "now", "must", "should", "may", "can", "for", "with", "from", "as", "by", "le", "la", "les", "un", "une", "et", "est", "de", "des", "que", "ne", "pas", "je", "il", "dans", "pour", "si", "mais", "der", "die", "das", "und", "ist", "nicht", "ich", "ein", "eine", "zu", "mit", "wenn", "dann", "aber", "so", "es", "el", "los", "y", "en", "es", "no", "se", "que", "un", "una", "por", "si", "pero", "o", "и", "в", "не", "на", "что", "я", "он", "это", "то", "если", "но", "как", "а", "с", "по", "il", "e", "di", "che", "non", "per", "se", "ma", "è", "o", "e", "da", "não", "um", "uma"]
+)
+_TEMPLATE_TAIL = 4200
+_TEMPLATE_MIN_WORDS = 120
+_TEMPLATE_WINDOW_WORDS = 420
+# Slots of a template are words rarer than this share of the commonest sentence's rounds.
+_SLOT_SHARE = 0.3
+_KEPT_SHARE = 0.6
+_TEMPLATE_NOVELTY = 0.28
+_GLUE_SHARE = 0.2
+_COLLAPSED_NOVELTY = 0.12
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+# Compressed below this share a tail is worth the slow look.
+_COMPRESSIBLE = 0.32
+
+
+def detect(subject: Subject) -> Iterator[Seen]:
+    yield from _same_calls(subject)
+    asked = asks_for_repetition(subject)
+    cut = subject.finish in ("length", None)
+    for text in subject.free_texts:
+        if len(text.text) < _MIN_CHARS:
+            continue
+        if (period := tail_period(text.text)) and _is_flood(period, text, cut=cut, asked=asked):
+            yield _flood(text, period)
+            return
+        if asked or (compressed_share(text.text[-_TEMPLATE_TAIL:]) > _COMPRESSIBLE):
+            continue
+        if what := _collapse(text, cut=cut):
+            yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=what)
+            return
+
+
+def _same_calls(subject: Subject) -> Iterator[Seen]:
+    if len(subject.calls) < MIN_SAME_CALLS:
+        return
+    counts = Counter((call.name, _key(call.call.arguments)) for call in subject.calls)
+    (name, arguments), count = counts.most_common(1)[0]
+    if count >= MIN_SAME_CALLS:
+        what = f"the same call {count} times in one reply: {name} {arguments[:60]}"
+        yield Seen(label=Label.REPETITION_LOOP, where="tool_calls", what=what)
+
+
+def _key(arguments: object) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+
+
+def _flood(text: Text, period: Period) -> Seen:
+    leads = period.covered >= LEADING_SHARE * len(text.text) and text.where == "content"
+    what = (
+        f"{period.repeats} rounds of {period.unit[:40]!r} to the end,"
+        f" {span(text.text, period.start, period.start + period.covered)}"
+    )
+    return Seen(label=Label.REPETITION_LOOP, where=text.where, what=what, leads=leads)
+
+
+def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
+    unit, repeats, covered = period.unit, period.repeats, period.covered
+    if asked and not cut:
+        return False
+    in_code = text.code.covers(period.start + covered - 1)
+    wordy = _is_wordy(unit)
+    if cut:
+        if wordy:
+            return (repeats >= 6 and covered >= 24) or (repeats >= 3 and covered >= 300)
+        if asked or in_code or not set(unit) - _FILL:
+            return (
+                covered >= 1000
+                and repeats >= 100
+                and not asked
+                and not in_code
+                and _glued(period, text)
+            )
+        return repeats >= 12 and covered >= 60
+    if in_code or (text.in_call and not wordy):
+        return wordy and repeats >= 12 and covered >= 400 and _is_sentence(unit)
+    if wordy:
+        if _LAUGHTER.fullmatch(unit.strip()):
+            return covered >= 200
+        return (repeats >= 8 and covered >= 32) or (repeats >= 4 and len(unit) >= 60)
+    return repeats >= 64 and bool(set(unit) - _FILL) and _glued(period, text)
+
+
+def _is_wordy(unit: str) -> bool:
+    """True when a unit is made of words: letters carry it, not digits, marks or one letter's run."""
+    letters = len(_LETTERS.findall(unit))
+    return (
+        (bool(_WORDISH.search(unit * 2))
+        and letters >= 0.4 * len(unit)
+        and len(set(unit)) > 1)
+        or (len(set(unit)) == 1 and _CJK.match(unit) is not None)
+    )
+
+
+def _is_sentence(unit: str) -> bool:
+    return len(unit.split()) >= 3 or len(_CJK.findall(unit)) >= 6
+
+
+def _glued(period: Period, text: Text) -> bool:
+    """True when the run hangs on to prose instead of standing on a line of its own."""
+    before = text.text[max(0, period.start - 1) : period.start]
+    return period.start > 0 and before not in ("\n", "")
+
+
+def _collapse(text: Text, *, cut: bool) -> str | None:
+    tail = text.text[-_TEMPLATE_TAIL:]
+    if len(_CJK.findall(tail)) > 0.4 * len(tail):
+        return _character_collapse(tail, cut=cut)
+    words = words_of(tail)[-_TEMPLATE_WINDOW_WORDS:]
+    if len(words) < _TEMPLATE_MIN_WORDS:
+        return None
+    glue = sum(word in _GLUE for word in words) / len(words)
+    if glue < _GLUE_SHARE:
+        return None
+    if (share := novelty(words, 8)) <= _COLLAPSED_NOVELTY:
+        return f"only {share:.0%} of the last {len(words)} words' 8-grams are new"
+    if not cut and text.where != "reasoning_content":
+        return None
+    kept = _without_slots(words)
+    if len(kept) >= _KEPT_SHARE * len(words) and (share := novelty(kept, 5)) <= _TEMPLATE_NOVELTY:
+        return f"a template with changing words: {share:.0%} of its 5-grams are new, to the end"
+    return None
+
+
+def _without_slots(words: list[str]) -> list[str]:
+    counts = Counter(words)
+    # The sixth commonest word stands for how often the template came round.
+    rounds = sorted(counts.values(), reverse=True)[min(5, len(counts) - 1)]
+    floor = max(4, rounds * _SLOT_SHARE)
+    return [word for word in words if counts[word] >= floor]
+
+
+def _character_collapse(tail: str, *, cut: bool) -> str | None:
+    folded = re.sub(r"[\d\s]+", "0", tail)
+    size = 12
+    total = len(folded) - size + 1
+    if total < 200:
+        return None
+    share = len({folded[at : at + size] for at in range(total)}) / total
+    limit = 0.3 if cut else _COLLAPSED_NOVELTY
+    return f"only {share:.0%} of the last {total} 12-grams are new" if share <= limit else None
+
+
+DETECTOR = Detector(
+    label=Label.REPETITION_LOOP,
+    summary="output that repeats itself to its very end, or one call many times",
+    detect=detect,
+)

@@ -1,0 +1,76 @@
+"""JSON Schema for tool arguments: the first rule that a value breaks, in one line.
+
+Validators are kept, since a log repeats its tools in every record. No reference is ever fetched, and
+a schema's own regular expressions run under a time limit: schemas come from the log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+# Distinct tool schemas in one log; past this the oldest are compiled again.
+_KEPT = 512
+_PATTERN_TIMEOUT_S = 0.05
+_SHOWN = 120
+
+
+def first_error(schema: Mapping[str, Any], value: dict[str, Any]) -> str | None:
+    """What `value` breaks first, with its path; None when it is valid or the schema is unusable."""
+    if not schema:
+        return None
+    try:
+        key = json.dumps(schema, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    validator = _validator(key)
+    return None if validator is None else _first(validator, value)
+
+
+def _first(validator: Any, value: dict[str, Any]) -> str | None:
+    from jsonschema.exceptions import _WrappedReferencingError, best_match
+
+    try:
+        error = best_match(validator.iter_errors(value))
+    except (_WrappedReferencingError, RecursionError, ArithmeticError, ValueError, TypeError):
+        # A reference that leads nowhere or a broken schema says nothing about the reply.
+        return None
+    if error is None:
+        return None
+    text = error.message if len(error.message) <= _SHOWN else error.message[: _SHOWN - 1] + "…"
+    return f"{error.json_path}: {text}"
+
+
+@lru_cache(maxsize=_KEPT)
+def _validator(key: str) -> Any:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import extend, validator_for
+    from referencing import Registry
+
+    schema = json.loads(key)
+    kind = validator_for(schema, default=Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except SchemaError:
+        return None
+    except (RecursionError, ValueError, TypeError):
+        return None
+    timed = extend(kind, {"pattern": _pattern})
+    return timed(schema, registry=Registry())
+
+
+def _pattern(_validator: Any, pattern: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    import regex
+    from jsonschema import ValidationError
+
+    if not isinstance(instance, str) or not isinstance(pattern, str):
+        return
+    try:
+        found = regex.search(pattern, instance, timeout=_PATTERN_TIMEOUT_S)
+    except (regex.error, TimeoutError):
+        return
+    if found is None:
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")

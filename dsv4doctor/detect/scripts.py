@@ -1,0 +1,144 @@
+"""Scripts that break into one another: words of one writing system spliced into sentences of another.
+
+A family is one or more scripts that belong together (Han with the kana, Hangul with Han). Latin goes with
+everything: product names stand in every language. What counts is a splice: a foreign word with only
+blanks (or nothing, or emoji) between it and the words around it. Lists, tables, quotations, brackets and
+code set their foreign words apart and are no splices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+import regex
+
+# Scripts in which running text is written, by family. Rare and historic scripts are one family each.
+_FAMILIES = {
+    "Latin": "Latin",
+    "Cyrillic": "Cyrillic",
+    "Greek": "Greek",
+    "Han": "CJK",
+    "Hiragana": "CJK",
+    "Katakana": "CJK",
+    "Bopomofo": "CJK",
+    "Hangul": "Hangul",
+    "Arabic": "Arabic",
+    "Hebrew": "Hebrew",
+    "Devanagari": "Devanagari",
+    "Bengali": "Bengali",
+    "Gurmukhi": "Gurmukhi",
+    "Gujarati": "Gujarati",
+    "Oriya": "Oriya",
+    "Tamil": "Tamil",
+    "Telugu": "Telugu",
+    "Kannada": "Kannada",
+    "Malayalam": "Malayalam",
+    "Sinhala": "Sinhala",
+    "Thai": "Thai",
+    "Lao": "Lao",
+    "Tibetan": "Tibetan",
+    "Myanmar": "Myanmar",
+    "Khmer": "Khmer",
+    "Georgian": "Georgian",
+    "Armenian": "Armenian",
+    "Ethiopic": "Ethiopic",
+    "Mongolian": "Mongolian",
+    "Cherokee": "Cherokee",
+    "Thaana": "Thaana",
+    "Syriac": "Syriac",
+    "Tifinagh": "Tifinagh",
+}
+_SCRIPT_PATTERNS = {script: regex.compile(rf"\p{{Script={script}}}") for script in _FAMILIES}
+# A word: letters with their marks; digits are transparent.
+_WORD = regex.compile(r"\p{L}[\p{L}\p{M}\u200c\u200d]*")
+# What may stand between two words of one sentence without setting them apart: blanks, digits, emoji.
+_OPEN_GAP = regex.compile(r"[ \t\d]*(?:[\p{Extended_Pictographic}\ufe0f\u200d][ \t]*)*")
+_MATH_LETTERS = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splice:
+    """A word of a foreign family inside a sentence: `text[start:end]`; `glued` where no blank parts it."""
+
+    start: int
+    end: int
+    family: str
+    between: bool
+    glued: bool
+
+
+@lru_cache(maxsize=8192)
+def family_of(char: str) -> str | None:
+    """The family of a letter; None for digits, marks, punctuation and letters common to many scripts."""
+    if char.isascii():
+        return "Latin" if char.isalpha() else None
+    for script, pattern in _SCRIPT_PATTERNS.items():
+        if pattern.match(char):
+            return _FAMILIES[script]
+    return None
+
+
+def families_in(text: str) -> frozenset[str]:
+    """The families whose letters occur in `text`."""
+    return frozenset(f for char in set(text) if (f := family_of(char)) is not None)
+
+
+def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
+    """The family that carries the text, and every foreign word spliced into it.
+
+    Nothing is foreign to Latin's partner: with a Latin carrier every other family is foreign, with
+    another carrier every family but Latin and itself.
+    """
+    runs = [
+        (match.start(), match.end(), family)
+        for match in _WORD.finditer(text)
+        if (family := family_of(text[match.start()])) is not None
+    ]
+    runs = [piece for run in runs for piece in _split_by_family(text, *run)]
+    weights = Counter[str]()
+    for start, end, family in runs:
+        weights[family] += (end - start) * (3 if family == "CJK" else 1)
+    if not weights:
+        return "", ()
+    carrier = weights.most_common(1)[0][0]
+    home = {carrier, "Latin"} | ({"CJK", "Hangul"} if carrier in ("CJK", "Hangul") else set())
+    found: list[Splice] = []
+    for place, (start, end, family) in enumerate(runs):
+        if family in home or (family == "Greek" and end - start <= _MATH_LETTERS):
+            continue
+        left = _gap(text, runs, place - 1, place)
+        right = _gap(text, runs, place, place + 1)
+        if left is None and right is None:
+            continue
+        found.append(
+            Splice(
+                start=start,
+                end=end,
+                family=family,
+                between=left is not None and right is not None,
+                glued=left == "" or right == "",
+            )
+        )
+    return carrier, tuple(found)
+
+
+def _split_by_family(text: str, start: int, end: int, first: str) -> list[tuple[int, int, str]]:
+    pieces: list[tuple[int, int, str]] = []
+    family, begun = first, start
+    for at in range(start + 1, end):
+        here = family_of(text[at])
+        if here is not None and here != family:
+            pieces.append((begun, at, family))
+            family, begun = here, at
+    pieces.append((begun, end, family))
+    return pieces
+
+
+def _gap(text: str, runs: list[tuple[int, int, str]], left: int, right: int) -> str | None:
+    """What parts two neighbouring words of different families, if it does not set them apart."""
+    if left < 0 or right >= len(runs) or runs[left][2] == runs[right][2]:
+        return None
+    gap = text[runs[left][1] : runs[right][0]]
+    return gap if len(gap) <= 24 and _OPEN_GAP.fullmatch(gap) else None

@@ -1,0 +1,133 @@
+"""Control tokens of a chat template in the text.
+
+Seen: begin- and end-of-sentence tokens, role and turn markers, fill-in-the-middle tokens, of
+DeepSeek's or anybody else's template, whole or cut, outside code, in text or in arguments.
+Why: the server strips them; where they show, the model fell out of its template. A begin-of-sentence
+token in mid-answer is the mark of a cache that answers with position zero.
+Confirm: request `skip_special_tokens: false` at temperature 0 and look at what stands around it.
+Source: https://github.com/vllm-project/vllm/pull/41834, https://github.com/ggml-org/llama.cpp/issues/26694.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.quoting import quoted_spans
+from dsv4doctor.detect.request import asks_about_markup
+from dsv4doctor.detect.subject import Subject, Text
+from dsv4doctor.label import Label
+
+# DeepSeek's own: full-width bars around words joined by low blocks. DSML is `dsml_leak`'s.
+_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<\[[\w▁]{2,40}\]>|\][~!][bp]\[|\[e~\["
+# The family `<|word|>`: ChatML, Llama 3, GLM, Phi, Kimi, harmony, Command R, made-up ones too.
+_ASCII = r"<\|/?[A-Za-z][A-Za-z0-9_▁]{1,40}(?:[ /][A-Za-z0-9_]{1,20})?\|>"
+_NAMED = (
+    r"</?start_of_turn>|<end_of_turn>|<start_of_image>|<start_function_call>|"
+    r"\[/?INST\]|<</?SYS>>|\[gMASK\]|\[/?(?:TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG|BEGIN_OF_TEXT)\]|"
+    r"<fim_(?:prefix|suffix|middle|pad)>|<(?:filename|gh_stars|jupyter_(?:start|text|code|output)|"
+    r"commit_(?:before|msg|after)|empty_output)>|<extra_id_\d{1,3}>|<reserved_\d{1,4}>|<unused\d{1,4}>|"
+    r"<0x[0-9A-F]{2}>|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<sop>|<eop>|<eod>|<eot>|"
+    r"<SPECIAL_\d{1,4}>|<end_of_utterance>|<\|?end\|?of\|?text\|?>|<seed:(?:bos|eos|tool_call|pad)>"
+)
+_TOKEN = re.compile(f"{_DEEPSEEK}|{_ASCII}|{_NAMED}")
+# A token cut at the end of the text, or at its start.
+_HALF = re.compile(
+    r"<｜(?!D?S?M?L?｜?$)[A-Za-z][\w▁]{0,40}｜?$|<\|(?:im_(?:st|en|start|end)|end_?of|eot|begin_of|start_header)[\w]{0,20}\|?$"
+)
+# Sentence and padding tokens that also are ordinary tags or placeholders: only where nothing opened
+# or explains them, at the very edge of the text or in a row.
+_EDGE = re.compile(
+    r"(?:</s>|<pad>|<unk>|<mask>|\[PAD\]|\[UNK\]|\[SEP\]|\[CLS\]|\[EOS\]|\[BOS\])\s*$"
+)
+_ROW = re.compile(r"(?:(?:</?s>|<pad>|<unk>|\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\])\s?){3,}")
+_HINTS = (
+    "<｜",
+    "<|",
+    "[/",
+    "[INST",
+    "<<",
+    "_of_turn>",
+    "<fim_",
+    "os>",
+    "<0x",
+    "</s>",
+    "<pad>",
+    "<unk>",
+    "[gM",
+    "[TOOL",
+    "[PAD",
+    "[UNK",
+    "[SEP",
+    "[CLS",
+    "[AVAIL",
+    "<extra",
+    "<reserved",
+    "<unused",
+    "op>",
+    "eo",
+    "<[",
+    "<SPECIAL_",
+    "<seed:",
+    "<end",
+    "<mask>",
+    "_token>",
+    "[EOS",
+    "[BOS",
+    "[~",
+    "~[",
+    "<file",
+    "<jup",
+    "<commit",
+    "[SYS",
+    "[BEGIN",
+    "<gh_",
+)
+_TAIL = 80
+
+
+def detect(subject: Subject) -> Iterator[Seen]:
+    if asks_about_markup(subject):
+        return
+    for text in subject.free_texts:
+        if any(hint in text.text for hint in _HINTS) and (found := _first(text)):
+            yield Seen(
+                label=Label.SPECIAL_TOKEN_LEAK,
+                where=text.where,
+                what=f"a control token of a chat template, {span(text.text, *found)}",
+            )
+            return
+
+
+def _first(text: Text) -> tuple[int, int] | None:
+    body = text.text
+    quoted = None
+    for match in _TOKEN.finditer(body):
+        if text.code.covers(match.start()):
+            continue
+        quoted = quoted if quoted is not None else quoted_spans(body)
+        if not quoted.covers(match.start()):
+            return match.span()
+    edge = body.rstrip()
+    for pattern, source, start in (
+        (_HALF, edge, max(0, len(edge) - _TAIL)),
+        (_EDGE, edge, max(0, len(edge) - _TAIL)),
+        (_ROW, body, 0),
+    ):
+        match = pattern.search(source, start)
+        if match and not text.code.covers(match.start()) and not _closes_html(body, match.group()):
+            return match.span()
+    return None
+
+
+def _closes_html(text: str, token: str) -> bool:
+    """`</s>` closes HTML's strike-through where one was opened."""
+    return "</s>" in token and "<s>" in text
+
+
+DETECTOR = Detector(
+    label=Label.SPECIAL_TOKEN_LEAK,
+    summary="control tokens of a chat template in text or arguments",
+    detect=detect,
+)

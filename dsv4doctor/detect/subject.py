@@ -1,0 +1,207 @@
+"""One exchange as detectors read it: texts with their places, calls with decoded arguments.
+
+Everything that several detectors need is worked out once here and lazily, so that a healthy reply
+costs little.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dsv4doctor.detect.arguments import Arguments, decode_arguments
+from dsv4doctor.detect.quoting import Spans, code_spans
+from dsv4doctor.exchange import Exchange, ToolCall
+
+# A reply may nest values as deep as it likes; nobody reads past this.
+MAX_DEPTH = 64
+# Invisible in every font: a reply of nothing else is an empty reply.
+INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u180e\u034f\u061c\u115f\u1160\u3164\uffa0\u2800"
+_STRIP_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
+
+
+class Text:
+    """A text of the reply and where it stands: `content`, `reasoning_content`, `tool_calls[0].…`."""
+
+    def __init__(self, where: str, text: str, *, in_call: bool = False) -> None:
+        self.where = where
+        self.text = text
+        self.in_call = in_call
+
+    @cached_property
+    def code(self) -> Spans:
+        """The fenced and inline code of the text."""
+        return code_spans(self.text)
+
+    @cached_property
+    def prose(self) -> str:
+        """The text without its code."""
+        return self.code.cut_from(self.text) if self.code else self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the reply with its arguments decoded."""
+
+    where: str
+    call: ToolCall
+    arguments: Arguments
+
+    @property
+    def name(self) -> str | None:
+        return self.call.name if isinstance(self.call.name, str) else None
+
+
+@dataclass
+class Subject:
+    """What the detectors look at."""
+
+    exchange: Exchange
+    _texts: list[Text] | None = field(default=None, repr=False)
+
+    @cached_property
+    def content(self) -> Text:
+        return Text("content", text_of(self.exchange.response.content))
+
+    @cached_property
+    def reasoning(self) -> Text:
+        return Text("reasoning_content", text_of(self.exchange.response.reasoning_content))
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        calls = self.exchange.response.tool_calls or ()
+        return tuple(
+            Call(
+                where=f"tool_calls[{number}]",
+                call=call,
+                arguments=decode_arguments(call.arguments),
+            )
+            for number, call in enumerate(calls)
+        )
+
+    @cached_property
+    def texts(self) -> tuple[Text, ...]:
+        """Content, reasoning and every string inside the calls' arguments, the empty ones left out."""
+        texts = [text for text in (self.content, self.reasoning) if text.text]
+        for call in self.calls:
+            texts.extend(
+                Text(f"{call.where}.arguments{path}", value, in_call=True)
+                for path, value in strings_in(call.arguments.value)
+                if value
+            )
+        return tuple(texts)
+
+    @property
+    def free_texts(self) -> Iterator[Text]:
+        """The texts less the argument values that the prompt holds word for word: asked for."""
+        prompt = self.prompt
+        for text in self.texts:
+            if not (text.in_call and prompt and text.text in prompt):
+                yield text
+
+    @cached_property
+    def prompt(self) -> str:
+        return self.exchange.prompt or ""
+
+    @cached_property
+    def tools(self) -> dict[str, Mapping[str, Any]] | None:
+        """The offered tools' parameter schemas by name; None where the record does not say."""
+        if self.exchange.tools is None:
+            return None
+        offered: dict[str, Mapping[str, Any]] = {}
+        for tool in self.exchange.tools:
+            function = tool.get("function")
+            body = function if isinstance(function, Mapping) else tool
+            name = body.get("name")
+            schema = body.get("parameters", body.get("input_schema"))
+            if isinstance(name, str):
+                offered[name] = schema if isinstance(schema, Mapping) else {}
+        return offered
+
+    @cached_property
+    def forced_tool(self) -> str | None:
+        """The tool that the request named, if it named one."""
+        choice = self.exchange.tool_choice
+        if isinstance(choice, Mapping):
+            function = choice.get("function")
+            body = function if isinstance(function, Mapping) else choice
+            name = body.get("name")
+            return name if isinstance(name, str) else None
+        return None
+
+    @cached_property
+    def choice(self) -> str:
+        """`none`, `auto`, or `required` (also for a named tool); `auto` where nothing was said."""
+        choice = self.exchange.tool_choice
+        if isinstance(choice, Mapping):
+            mode = choice.get("mode", choice.get("type"))
+            if mode in ("auto", "none"):
+                return str(mode)
+            if mode == "allowed_tools":
+                return "required" if _allowed_mode(choice) == "required" else "auto"
+            return "required"
+        if choice in ("required", "any"):
+            return "required"
+        return "none" if choice == "none" else "auto"
+
+    @cached_property
+    def is_forced(self) -> bool:
+        """True when the reply had to hold a call: by tool choice or by what the canaries expect."""
+        return self.choice == "required" or any(c.tool for c in self.exchange.canaries)
+
+    @cached_property
+    def finish(self) -> str | None:
+        return self.exchange.response.finish_reason
+
+    @cached_property
+    def has_visible_content(self) -> bool:
+        return is_visible(self.content.text)
+
+
+def _allowed_mode(choice: Mapping[str, Any]) -> Any:
+    allowed = choice.get("allowed_tools")
+    return allowed.get("mode") if isinstance(allowed, Mapping) else choice.get("mode")
+
+
+def is_visible(text: str) -> bool:
+    """True when something of the text can be seen."""
+    return bool(text) and bool(text.translate(_STRIP_INVISIBLE).strip())
+
+
+def text_of(value: Any) -> str:
+    """The text of a content member: a string, or a list of parts, or whatever else as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        return "".join(_part_text(part) for part in value)
+    return _part_text(value)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    try:
+        return json.dumps(part, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def strings_in(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Every string in a JSON value with its path (`.items[0].text`), keys not included."""
+    if isinstance(value, str):
+        yield path, value
+    elif depth >= MAX_DEPTH:
+        return
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from strings_in(item, f"{path}.{key}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield from strings_in(item, f"{path}[{number}]", depth + 1)

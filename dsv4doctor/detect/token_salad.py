@@ -1,0 +1,138 @@
+"""Text that is no language: wrong scripts, wrong bytes, pieces of a vocabulary.
+
+Seen: words of several writing systems spliced into one sentence, replacement characters and mojibake,
+control or unassigned characters, runs of unrelated symbols, sentence fragments and word pieces that no
+grammar allows, the words of the request misspelt in a call.
+Why: attention that reads wrong entries, or a broken detokenizer, degrades words first.
+Confirm: repeat the request at temperature 0, alone: a model fault comes back, a cache fault does not.
+Source: https://github.com/vllm-project/vllm/pull/41834, https://github.com/sgl-project/sglang/issues/33397,
+https://github.com/vllm-project/vllm/issues/28830.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
+from dsv4doctor.detect.fragments import debris
+from dsv4doctor.detect.misspelling import misspelt
+from dsv4doctor.detect.quoting import quoted_spans
+from dsv4doctor.detect.request import (
+    asks_for_languages,
+    asks_for_nonsense,
+    speaks_of_languages,
+)
+from dsv4doctor.detect.scripts import families_in, splices
+from dsv4doctor.detect.subject import Subject, Text
+from dsv4doctor.detect.symbols import symbol_noise
+from dsv4doctor.label import Label
+
+# Foreign families spliced into one text. Three unrelated scripts in one sentence are nobody's style;
+# two need more than one word each; one needs several words and a request that knows nothing of it.
+FAMILIES_SURE = 3
+_SPLICES_TWO_FAMILIES = 3
+_SPLICES_ONE_FAMILY = 3
+# Names of tools and of paths are looked at whole: one glued foreign letter is one too many.
+_ENCODING_TALK = (
+    "U+FFFD",
+    "utf-8",
+    "utf8",
+    "latin-1",
+    "mojibake",
+    "encoding",
+    "cp1252",
+    "iso-8859",
+    "unicode",
+    "replacement char",
+)
+
+
+def detect(subject: Subject) -> Iterator[Seen]:
+    for text in subject.free_texts:
+        yield from _bytes(subject, text)
+        if not text.text.isascii():
+            yield from _scripts(subject, text)
+            if (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
+                yield _seen(text, f"unrelated symbols, {span(text.prose, *found)}")
+        if not asks_for_nonsense(subject) and (what := debris(text.prose, in_call=text.in_call)):
+            yield _seen(text, what)
+    for call in subject.calls:
+        if call.name and not call.name.isascii() and len(families_in(call.name)) > 1:
+            yield Seen(
+                label=Label.TOKEN_SALAD,
+                where=f"{call.where}.name",
+                what=f"a name in two scripts: {call.name!r}",
+            )
+    if what := misspelt(subject):
+        yield Seen(label=Label.TOKEN_SALAD, where="tool_calls", what=what)
+
+
+def _bytes(subject: Subject, text: Text) -> Iterator[Seen]:
+    for what, start, end in broken_characters(text.text):
+        piece = text.text[start:end]
+        if text.code.covers(start) or quoted_spans(text.text).covers(start):
+            continue
+        if piece in subject.prompt or _talks_of_encodings(subject.prompt):
+            continue
+        at_cut = (
+            subject.finish in ("length", None)
+            and text.text.rstrip(REPLACEMENT + " \n")[start:] == ""
+        )
+        if piece == REPLACEMENT and (at_cut or "U+FFFD" in text.text):
+            continue
+        yield _seen(text, f"{what}, {span(text.text, max(0, start - 8), end + 8)}")
+        return
+
+
+def _talks_of_encodings(prompt: str) -> bool:
+    lowered = prompt.lower()
+    return any(word.lower() in lowered for word in _ENCODING_TALK)
+
+
+def _scripts(subject: Subject, text: Text) -> Iterator[Seen]:
+    prose = text.prose
+    foreign = families_in(prose) - {"Latin"}
+    if not foreign or asks_for_languages(subject):
+        return
+    carrier, found = splices(prose)
+    inside = [s for s in found if s.between or s.glued]
+    families = {s.family for s in inside}
+    if not inside:
+        return
+    known = families_in(subject.prompt)
+    first = inside[0]
+    where = span(prose, max(0, first.start - 16), first.end + 16)
+    if len(families) >= FAMILIES_SURE and not speaks_of_languages(prose):
+        yield _seen(
+            text,
+            f"words of {len(families)} scripts ({', '.join(sorted(families))}) in one text, {where}",
+        )
+    elif (
+        len(families) == 2
+        and len(inside) >= _SPLICES_TWO_FAMILIES
+        and not speaks_of_languages(prose)
+    ):
+        yield _seen(text, f"words of {' and '.join(sorted(families))} spliced in, {where}")
+    elif (
+        subject.prompt
+        and not families & known
+        and not speaks_of_languages(prose)
+        and _breaks_in(carrier, [s for s in inside if s.between])
+    ):
+        yield _seen(text, f"{len(inside)} words of {first.family} spliced into {carrier}, {where}")
+
+
+def _breaks_in(carrier: str, inside: list[object]) -> bool:
+    return len(inside) >= (_SPLICES_ONE_FAMILY if carrier == "Latin" else 2)
+
+
+def _seen(text: Text, what: str) -> Seen:
+    return Seen(label=Label.TOKEN_SALAD, where=text.where, what=what)
+
+
+DETECTOR = Detector(
+    label=Label.TOKEN_SALAD,
+    summary="wrong scripts, wrong bytes, pieces of a vocabulary",
+    detect=detect,
+)

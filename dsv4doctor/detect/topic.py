@@ -1,0 +1,70 @@
+"""Whether a reply answers another question than the one asked.
+
+Sharing no word with the request is common and harmless: it takes a positive sign on top of it, such as
+figures that are not those of the sum, or particulars of an agreement that the request knows nothing of.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dsv4doctor.detect.subject import Subject
+
+_WORD = re.compile(r"[a-z]{3,}")
+_STEM = 5
+_STOP = frozenset(
+    ["the", "and", "for", "are", "was", "were", "you", "your", "our", "with", "that", "this", "what", "which", "who", "whom", "how", "why", "when", "where", "did", "does", "can", "could", "would", "should", "may", "might", "must", "have", "has", "had", "not", "but", "its", "his", "her", "their", "they", "them", "from", "into", "out", "one", "two", "any", "all", "some", "more", "most", "than", "then", "there", "here", "about", "also", "just", "only", "per", "let", "lets", "get", "got"]
+)
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+_SUM = re.compile(
+    r"how (?:much|many|far|long|old)|total|income|sum|cost|price|earn|spend|left|remain|calculate|profit|average",
+    re.IGNORECASE,
+)
+_RESULT = re.compile(
+    r"####|=\s*\$?\d|\btogether\b|\btotal\b|\bso (?:they|he|she|it|there|the)\b|\b(?:cost|leaves|makes|earns)\b",
+    re.IGNORECASE,
+)
+# Claims of a shared past, or of things that the person is said to own.
+_SHARED_PAST = re.compile(
+    r"^\W*(?:as (?:we|you|i) (?:agreed|discussed|said|mentioned|asked|requested|noted)|as (?:agreed|discussed)|"
+    r"(?:following|per|regarding|about) (?:our|your) (?:\w+ )?(?:chat|talk|conversation|discussion|request|order|booking|question)|"
+    r"you (?:told|asked|mentioned|said)|your (?:flight|order|booking|appointment|reservation|invoice|parcel|package|"
+    r"delivery|prescription|application|claim|hotel|table|ticket|subscription|loan|account)\b)",
+    re.IGNORECASE,
+)
+_PERSONA_PROMPT = re.compile(r"^\W*you are (?:an?|the) ", re.IGNORECASE)
+_PROPER = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*")
+_MIN_PROMPT_STEMS = 3
+_MIN_REPLY_WORDS = 10
+
+
+def is_off_topic(subject: Subject) -> str | None:
+    """Why the reply must belong to another request; None where that cannot be said."""
+    prompt, reply = subject.prompt, subject.content.text
+    if not prompt or not reply or subject.calls or subject.content.code:
+        return None
+    if not prompt.isascii() or not reply.isascii() or len(reply) > 2000:
+        return None
+    asked, answered = _stems(prompt), _stems(reply)
+    if len(asked) < _MIN_PROMPT_STEMS or len(reply.split()) < _MIN_REPLY_WORDS or asked & answered:
+        return None
+    numbers = set(_NUMBER.findall(prompt))
+    theirs = set(_NUMBER.findall(reply))
+    if (
+        len(numbers) >= 2
+        and _SUM.search(prompt)
+        and len(theirs) >= 2
+        and not numbers & theirs
+        and _RESULT.search(reply)
+    ):
+        return "works out another sum: none of its figures and words are the request's"
+    if _SHARED_PAST.match(reply):
+        return f"speaks of an agreement that the request knows nothing of: {reply[:60]!r}"
+    names = {name for name in _PROPER.findall(reply) if name not in prompt}
+    if _PERSONA_PROMPT.match(prompt) and len(names) >= 2:
+        return f"another conversation's names: {', '.join(sorted(names)[:3])}"
+    return None
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in _WORD.findall(text.lower()) if word not in _STOP}

@@ -1,0 +1,80 @@
+"""A reply that ends before it is done.
+
+Seen: `finish_reason` is `length` or missing, or the reply says `stop` and breaks off in the middle of a
+sentence. A cut by the request's own `max_tokens` is named and is no corruption.
+Why: a stream without a finish reason was cut by a dying worker or a proxy, and clients that do not look
+take half an answer (or half a call) for a whole one.
+Confirm: look for `finish_reason` and `data: [DONE]` at the end of the raw stream; compare
+`usage.completion_tokens` with `max_tokens`.
+Source: https://github.com/esengine/DeepSeek-Reasonix/pull/3957.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.subject import Subject
+from dsv4doctor.label import Label
+
+# Servers count a stop token or a speculative step more or less.
+TOKEN_SLACK = 16
+# An error of the path between server and client, glued to what had come through.
+_PATH_ERROR = re.compile(
+    r"\n\s*(?:upstream (?:error|connect|request)|stream error|proxy error|"
+    r"(?:\w+ )?error: .{0,40}(?:ECONNRESET|EPIPE|timed? ?out|connection reset|broken pipe)|"
+    r"50[234] (?:Bad Gateway|Service (?:Temporarily )?Unavailable|Gateway Time-?out))[^\n]{0,120}\s*$",
+    re.IGNORECASE,
+)
+# Words that no English sentence ends on; `that` only where it opens a relative clause.
+_DANGLING = re.compile(
+    r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|is an?|of the)"
+    r"|\b(?:an?|the|one) [a-z]+ that)$"
+)
+_MIN_WORDS = 5
+
+
+def detect(subject: Subject) -> Iterator[Seen]:
+    cut_call = any(call.arguments.is_cut for call in subject.calls)
+    if subject.finish == "length":
+        corrupts = _below_own_limit(subject)
+        what = "finish_reason is length"
+        if corrupts:
+            what += (
+                f" after {subject.exchange.completion_tokens} tokens"
+                f" of {subject.exchange.max_tokens} asked for"
+            )
+        yield _seen("finish_reason", what, corrupts=corrupts, leads=cut_call)
+    elif subject.finish is None:
+        yield _seen("finish_reason", "the reply has no finish_reason", leads=cut_call)
+    elif not subject.calls:
+        yield from _broken_off(subject)
+
+
+def _below_own_limit(subject: Subject) -> bool:
+    limit, used = subject.exchange.max_tokens, subject.exchange.completion_tokens
+    return limit is not None and used is not None and used + TOKEN_SLACK < limit
+
+
+def _broken_off(subject: Subject) -> Iterator[Seen]:
+    text = subject.content.text
+    tail = text[-400:]
+    if error := _PATH_ERROR.search(tail):
+        yield _seen("content", f"an error line follows the text, {span(tail, *error.span())}")
+        return
+    last_line = tail.rsplit("\n", 1)[-1]
+    # One paragraph of prose only: titles, verses and code may end on any word.
+    if "\n" in text.strip() or len(last_line.split()) < _MIN_WORDS or not text[:1].isupper():
+        return
+    if match := _DANGLING.search(last_line):
+        yield _seen("content", f"stops in mid-sentence, {span(last_line, *match.span())}")
+
+
+def _seen(where: str, what: str, *, corrupts: bool = True, leads: bool = False) -> Seen:
+    return Seen(label=Label.TRUNCATED, where=where, what=what, corrupts=corrupts, leads=leads)
+
+
+DETECTOR = Detector(
+    label=Label.TRUNCATED, summary="a reply that ends before it is done", detect=detect
+)

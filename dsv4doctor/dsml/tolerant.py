@@ -1,0 +1,196 @@
+"""Reads what is left of tool-call markup in a text, however damaged: tags, halves, orphans, remnants.
+
+Nothing is required to match anything: bars may be full-width, ASCII, doubled or HTML-escaped, names
+may carry V4.1's blank, tags may be cut at the end of the text or torn in the middle. The reader says
+what stands where; whether that is a leak or a quotation is for the detector to decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Form(StrEnum):
+    """What a fragment is."""
+
+    TAG = "tag"  # a whole DSML tag: `<｜DSML｜invoke name="f">`
+    HALF = "half"  # a tag cut short: `<｜DSML`, `<｜DSML｜tool_c`
+    TORN = "torn"  # pieces of a marker with something else between or a bar lost
+    BARE = "bare"  # the marker token with no tag around it: `｜DSML｜`
+    PLAIN = "plain"  # the elements without the marker: `<invoke name="f">`
+    ATTRIBUTE = "attribute"  # the tail of an opener: `string="true">`
+    TOKEN = "token"  # V3 and V3.1 special tokens: `<｜tool▁call▁begin｜>`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """One piece of markup: `text[start:end]`. `element` is `block`, `invoke`, `parameter` or None."""
+
+    form: Form
+    start: int
+    end: int
+    element: str | None = None
+    closing: bool = False
+    name: str | None = None
+
+
+_LT = r"(?:<|&lt;|&#60;|&#x3c;|＜|\\u003c)"
+_GT = r"(?:>|&gt;|&#62;|&#x3e;|＞|\\u003e)"
+_BAR = r"(?:｜|\||&#65372;|&#xff5c;|&#124;|&vert;|￨|\\uff5c)"
+_NAME = r"(?:tool_calls?|function_calls?|calls|invoke|parameter)"
+_QUOTE = r"(?:\\?[\"']|&quot;|&#34;)"
+_ATTRIBUTES = r"[^<>&]{0,80}(?:&quot;[^<>&]{0,200}){0,6}"
+
+# Head of a DSML tag: the bracket, bars, marker; then what follows it.
+_TAG = re.compile(
+    rf"{_LT}\s?(?P<slash>/)?\s?{_BAR}{{1,3}}\s?DSML(?P<bar>\s?{_BAR}{{1,3}})?"
+    rf"(?P<rest>\s?/?\s?(?P<element>[a-z_]{{0,16}})(?P<attributes>{_ATTRIBUTES})(?P<close>{_GT})?)",
+    re.IGNORECASE,
+)
+# A bar lost on one side, or letters torn out of the marker before an element's name.
+_LOST_BAR = re.compile(
+    rf"{_LT}\s?/?\s?DSML\s?{_BAR}|(?:DS|S)?ML\s?{_BAR}{{1,3}}\s?{_NAME}\b|"
+    rf"{_LT}\s?/?\s?{_BAR}{{1,3}}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
+    rf"{_LT}/?｜DS?M?(?![A-Z▁｜|])",
+    re.IGNORECASE,
+)
+# Text that ends inside an opener or closer; only the full-width bar, since `<|` ends F# lines.
+_CUT_END = re.compile(
+    r"</?｜{1,2}(?:D(?:S(?:M(?:L｜{0,2})?)?)?)?$|</?\|D(?:S(?:M(?:L\|{0,2})?)?)?$"
+)
+_BARE = re.compile(rf"{_BAR}{{1,3}}DSML{_BAR}{{1,3}}", re.IGNORECASE)
+_PLAIN = re.compile(
+    rf"{_LT}(?P<slash>/)?(?:(?P<block>function_calls|tool_calls)\s?{_GT}|"
+    rf"(?:antml:)?(?P<element>invoke|parameter)(?:\s+name={_QUOTE}(?P<name>[^\"'<>&\\]{{1,100}}){_QUOTE}"
+    rf"(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?)?\s?{_GT})"
+)
+_ATTRIBUTE = re.compile(rf"string={_QUOTE}(?:true|false){_QUOTE}\s?{_GT}")
+_TOKEN = re.compile(
+    rf"{_LT}?{_BAR}{{1,2}}\s?(?:tool[▁_ ](?:calls?|outputs?)[▁_ ](?:begin|end|first)|tool[▁_ ]sep)"
+    rf"(?:\s?{_BAR}{{1,2}}\s?{_GT}?)?"
+)
+_TOKEN_CUT = re.compile(r"<｜tool(?:▁[a-z▁]{0,20})?$|<｜too?$")
+_NAME_ATTRIBUTE = re.compile(rf"name\s?=\s?{_QUOTE}?([^\"'<>&\\\s]{{1,128}})")
+
+_ELEMENT = {
+    "tool_calls": "block",
+    "tool_call": "block",
+    "function_calls": "block",
+    "function_call": "block",
+    "calls": "block",
+    "invoke": "invoke",
+    "parameter": "parameter",
+}
+# No fragment exists without one of these; finding them is a memchr-speed search.
+_HINTS = (
+    "DSML",
+    "dsml",
+    "｜",
+    "invoke",
+    "parameter",
+    "function_call",
+    "tool_call",
+    "string=",
+    "Dsml",
+)
+_TAIL = 64
+
+
+def may_hold_markup(text: str) -> bool:
+    """False when no fragment can be in `text`: the cheap test before `fragments`."""
+    return (
+        any(hint in text for hint in _HINTS)
+        or "tool▁" in text
+        or text.endswith(("<|D", "<|DS", "<|DSM"))
+    )
+
+
+def fragments(text: str) -> tuple[Fragment, ...]:
+    """Every piece of tool-call markup in `text`, in order, none overlapping another."""
+    if not may_hold_markup(text):
+        return ()
+    found: list[Fragment] = []
+    for fragment in sorted(_all(text), key=lambda f: (f.start, -f.end)):
+        if not found or fragment.start >= found[-1].end:
+            found.append(fragment)
+    return tuple(found)
+
+
+def _all(text: str) -> Iterator[Fragment]:
+    folded = "dsml" in text.lower() if len(text) < 1 << 20 else True
+    if folded:
+        yield from _tags(text)
+        for match in _BARE.finditer(text):
+            yield Fragment(form=Form.BARE, start=match.start(), end=match.end())
+    if folded or "ML" in text or "｜" in text or "|" in text:
+        for match in _LOST_BAR.finditer(text):
+            yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
+    for match in _PLAIN.finditer(text):
+        yield Fragment(
+            form=Form.PLAIN,
+            start=match.start(),
+            end=match.end(),
+            element="block" if match["block"] else match["element"],
+            closing=bool(match["slash"]),
+            name=match["name"],
+        )
+    for pattern, form in ((_ATTRIBUTE, Form.ATTRIBUTE), (_TOKEN, Form.TOKEN)):
+        for match in pattern.finditer(text):
+            yield Fragment(form=form, start=match.start(), end=match.end())
+    yield from _cut_ends(text)
+
+
+def _tags(text: str) -> Iterator[Fragment]:
+    for match in _TAG.finditer(text):
+        word = (match["element"] or "").lower()
+        element = _ELEMENT.get(word)
+        whole = element is not None and match["close"] is not None
+        name = _NAME_ATTRIBUTE.search(match["attributes"] or "")
+        # A half tag ends with what is still recognisably markup.
+        end = match.end() if whole else match.start("rest") + len(match["rest"].split("\n")[0][:32])
+        yield Fragment(
+            form=Form.TAG if whole else Form.HALF,
+            start=match.start(),
+            end=max(end, match.start("rest")),
+            element=element,
+            closing=match["slash"] is not None,
+            name=name.group(1) if name else None,
+        )
+
+
+def _cut_ends(text: str) -> Iterator[Fragment]:
+    tail = max(0, len(text) - _TAIL)
+    for pattern, form in ((_CUT_END, Form.HALF), (_TOKEN_CUT, Form.TOKEN)):
+        match = pattern.search(text.rstrip(), tail)
+        if match:
+            yield Fragment(form=form, start=match.start(), end=match.end())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundCall:
+    """A call written out in a text: its name, and the raw text of its parameters by name."""
+
+    name: str
+    start: int
+    parameters: tuple[tuple[str, str], ...]
+
+
+def written_calls(text: str, pieces: tuple[Fragment, ...] | None = None) -> tuple[FoundCall, ...]:
+    """The calls whose openers are still readable in `text`, in order."""
+    pieces = fragments(text) if pieces is None else pieces
+    calls: list[FoundCall] = []
+    name, start, parameters = None, 0, list[tuple[str, str]]()
+    for number, piece in enumerate(pieces):
+        if piece.element == "invoke" and not piece.closing and piece.name:
+            if name is not None:
+                calls.append(FoundCall(name=name, start=start, parameters=tuple(parameters)))
+            name, start, parameters = piece.name, piece.start, []
+        elif piece.element == "parameter" and not piece.closing and piece.name:
+            stop = pieces[number + 1].start if number + 1 < len(pieces) else len(text)
+            parameters.append((piece.name, text[piece.end : stop]))
+    if name is not None:
+        calls.append(FoundCall(name=name, start=start, parameters=tuple(parameters)))
+    return tuple(calls)
