@@ -1,0 +1,193 @@
+"""`dsv4doctor lab`: the embedded miniature deployment."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from dsv4doctor.cli.options import IndexK
+
+app = typer.Typer(no_args_is_help=True, help="The lab: a miniature SGLang deployment to try on.")
+
+_PHYSICS = "Physics (virtual time and sizes; defaults reproduce the record)"
+
+
+@app.callback()
+def lab() -> None:
+    """The lab: a miniature SGLang deployment with real pages, real copies and real faults."""
+
+
+@app.command("serve")
+def serve(
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(help="What is wrong with the engine; repeatable [default: index-race]."),
+    ] = None,
+    fix: Annotated[
+        list[str] | None, typer.Option(help="A fix applied, e.g. index-gate; repeatable.")
+    ] = None,
+    index_k: Annotated[
+        IndexK | None,
+        typer.Option(
+            help="Index-K storage [default: as SGLang's switch and variable say, else fp8]."
+        ),
+    ] = None,
+    enable_deepseek_v4_fp4_indexer: Annotated[
+        bool, typer.Option("--enable-deepseek-v4-fp4-indexer", help="SGLang's: fp4 index-K.")
+    ] = False,
+    enable_hierarchical_cache: Annotated[
+        bool,
+        typer.Option(
+            "--enable-hierarchical-cache", "--enable-hicache", help="SGLang's: host pool (HiCache)."
+        ),
+    ] = False,
+    hicache_ratio: Annotated[
+        float, typer.Option(min=0.1, help="SGLang's: host pool over device pool.")
+    ] = 4.0,
+    disable_overlap_schedule: Annotated[
+        bool, typer.Option("--disable-overlap-schedule", help="SGLang's.")
+    ] = False,
+    model_path: Annotated[
+        str, typer.Option("--model-path", "--model", help="SGLang's: reported, nothing is loaded.")
+    ] = "deepseek-ai/DeepSeek-V4-Lab",
+    served_model_name: Annotated[
+        str | None, typer.Option(help="SGLang's [default: the model path].")
+    ] = None,
+    tool_call_parser: Annotated[
+        str, typer.Option(help="SGLang's: deepseekv4, or none for raw text.")
+    ] = "deepseekv4",
+    reasoning_parser: Annotated[
+        str | None, typer.Option(help="SGLang's: reported; the lab's model never thinks.")
+    ] = None,
+    max_running_requests: Annotated[
+        int, typer.Option(min=1, help="SGLang's: most requests in one round.")
+    ] = 256,
+    context_length: Annotated[int, typer.Option(min=1, help="SGLang's.")] = 1_048_576,
+    enable_metrics: Annotated[
+        bool, typer.Option("--enable-metrics", help="SGLang's: always on here.")
+    ] = True,
+    enable_cache_report: Annotated[
+        bool, typer.Option("--enable-cache-report", help="SGLang's: always on here.")
+    ] = True,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="SGLang's: nothing is loaded.")
+    ] = False,
+    api_key: Annotated[
+        str | None, typer.Option(help="SGLang's: ask for this bearer token.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Orders the requests of a round.")] = 0,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 0,
+    ground_truth: Annotated[
+        str | None, typer.Option(help="File for what was really read; the doctor never sees it.")
+    ] = None,
+    parser_group: Annotated[
+        str, typer.Option(help="Parser behaviour: A (<=0.5.17), B (0.5.18-20), C (0.5.21+).")
+    ] = "B",
+    itl_ms: Annotated[float, typer.Option(min=0, help="Pace of the stream, real ms.")] = 5.0,
+    ttft_ms: Annotated[float, typer.Option(min=0, help="Real ms before the first token.")] = 20.0,
+    quiet_ms: Annotated[
+        float, typer.Option(min=0, help="A round closes after so long without a request.")
+    ] = 250.0,
+    device_pages: Annotated[
+        int | None, typer.Option(min=1, help="Device pool.", rich_help_panel=_PHYSICS)
+    ] = None,
+    prefill_batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most requests in a prefill.", rich_help_panel=_PHYSICS),
+    ] = None,
+    layers: Annotated[
+        int | None, typer.Option(min=1, help="c4 layers.", rich_help_panel=_PHYSICS)
+    ] = None,
+    slack_ms: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Queueing to first index read.", rich_help_panel=_PHYSICS),
+    ] = None,
+    copy_bytes_per_ms: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Bandwidth of a copy stream.", rich_help_panel=_PHYSICS),
+    ] = None,
+    exit_with_stdin: Annotated[
+        bool, typer.Option("--exit-with-stdin", help="End at end of file on stdin.")
+    ] = False,
+) -> None:
+    """Serve SGLang's HTTP surface over the miniature engine until SIGTERM or Ctrl-C.
+
+    Prints one JSON line on stdout when ready: base_url, pid, ground_truth. The log is on stderr.
+    """
+    from dsv4doctor.flows.lab import LabPlan, serve_lab
+    from dsv4doctor.lab.http_launch import DEFAULT_FAULTS, LaunchOptions, resolve_index_k
+
+    _check_parsers(tool_call_parser, parser_group)
+    options = LaunchOptions(
+        host=host,
+        port=port,
+        model_path=model_path,
+        served_model_name=served_model_name or model_path,
+        index_k=resolve_index_k(
+            index_k.value if index_k else None,
+            fp4_indexer=enable_deepseek_v4_fp4_indexer,
+            environment=os.environ,
+        ),
+        hicache=enable_hierarchical_cache,
+        hicache_ratio=hicache_ratio,
+        overlap_schedule=not disable_overlap_schedule,
+        faults=tuple(fault or DEFAULT_FAULTS),
+        fixes=tuple(fix or ()),
+        seed=seed,
+        ground_truth=os.path.abspath(ground_truth) if ground_truth else None,
+        parser_group=parser_group,
+        tool_call_parser=None if tool_call_parser == "none" else tool_call_parser,
+        reasoning_parser=reasoning_parser,
+        max_running_requests=max_running_requests,
+        context_length=context_length,
+        api_key=api_key,
+        itl_ms=itl_ms,
+        ttft_ms=ttft_ms,
+        quiet_ms=quiet_ms,
+        exit_with_stdin=exit_with_stdin,
+        launch_command=_launch_command(),
+        environment=dict(os.environ),
+    )
+    physics = {
+        "device_pages": device_pages,
+        "prefill_batch_requests": prefill_batch,
+        "layers": layers,
+        "slack_ms": slack_ms,
+        "copy_bytes_per_ms": copy_bytes_per_ms,
+    }
+    code = serve_lab(LabPlan(options=options, physics=physics))
+    if code:
+        raise typer.Exit(code)
+
+
+def _check_parsers(tool_call_parser: str, parser_group: str) -> None:
+    from dsv4doctor.errors import UsageError
+    from dsv4doctor.lab.http_launch import PARSER_GROUPS
+
+    if tool_call_parser not in {"deepseekv4", "none"}:
+        raise UsageError(
+            f"the lab has no tool-call parser {tool_call_parser}", "deepseekv4, or none"
+        )
+    if parser_group not in PARSER_GROUPS:
+        raise UsageError(
+            f"there is no parser group {parser_group}", f"one of {', '.join(PARSER_GROUPS)}"
+        )
+
+
+def _launch_command() -> str:
+    """The command line as started, without the key."""
+    program, *arguments = sys.argv
+    shown = ["python", "-m", "dsv4doctor"] if program.endswith("__main__.py") else [program]
+    for word in arguments:
+        if shown[-1] == "--api-key":
+            shown.append("***")
+        elif word.startswith("--api-key="):
+            shown.append("--api-key=***")
+        else:
+            shown.append(word)
+    return shlex.join(shown)

@@ -1,0 +1,105 @@
+"""`lab serve`: an engine and its server in this process, until they are told to end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dsv4doctor.errors import UsageError
+
+if TYPE_CHECKING:
+    from dsv4doctor.lab.config import EngineConfig
+    from dsv4doctor.lab.http_launch import LaunchOptions
+    from dsv4doctor.lab.http_log import PoolSizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabPlan:
+    """One launch: what the server needs, and engine settings by name (None: the default)."""
+
+    options: LaunchOptions
+    physics: Mapping[str, float | int | None] = field(default_factory=dict)
+
+
+def serve_lab(plan: LabPlan) -> int:
+    """Serve until SIGTERM, SIGINT or the parent's end; returns the exit code.
+
+    Raises:
+        UsageError: for an unknown fault, fix or format, or a setting out of range.
+        DoctorError: if the address is taken or the ground-truth file cannot be written.
+    """
+    # Before numpy is imported: its threads would fight with the client for two cores.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import asyncio
+    import gc
+
+    from dsv4doctor.lab.engine import Engine
+    from dsv4doctor.lab.http_log import log, log_boot
+    from dsv4doctor.lab.server import serve
+
+    options = plan.options
+    config = engine_config(plan)
+    engine = Engine(config, _ground_truth_path(options))
+    log(f"server_args={options.launch_command or 'dsv4doctor lab serve'}", rank="")
+    log_boot(options, _pool_sizes(config))
+    gc.collect()
+    gc.freeze()
+    try:
+        return asyncio.run(serve(engine, options))
+    finally:
+        engine.close()
+
+
+def engine_config(plan: LabPlan) -> EngineConfig:
+    """The engine's settings.
+
+    Raises:
+        UsageError: if a setting is out of range.
+    """
+    from dsv4doctor.lab.config import EngineConfig
+
+    options = plan.options
+    physics = {name: value for name, value in plan.physics.items() if value is not None}
+    for name, value in physics.items():
+        if value <= 0:
+            raise UsageError(f"--{name.replace('_', '-')} is {value}", "give a positive number")
+    device_pages = int(physics.pop("device_pages", EngineConfig().device_pages))
+    return EngineConfig(
+        index_k=options.index_k,
+        hicache=options.hicache,
+        faults=options.faults,
+        fixes=options.fixes,
+        seed=options.seed,
+        overlap_schedule=options.overlap_schedule,
+        device_pages=device_pages,
+        host_pages=int(device_pages * options.hicache_ratio),
+        **physics,  # type: ignore[arg-type]  # each value has its field's type, see cli.lab
+    )
+
+
+def _ground_truth_path(options: LaunchOptions) -> Path | None:
+    if options.ground_truth is None:
+        return None
+    path = Path(options.ground_truth)
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(
+            f"--ground-truth {path} cannot be written", "name a file in a folder that exists"
+        )
+    return path
+
+
+def _pool_sizes(config: EngineConfig) -> PoolSizes:
+    from dsv4doctor.lab.http_log import PoolSizes
+    from dsv4doctor.lab.latents import MAIN_PAGE_BYTES
+    from dsv4doctor.lab.layouts import INDEX_FORMATS
+
+    return PoolSizes(
+        device_pages=config.device_pages,
+        host_pages=config.host_pages,
+        layers=config.layers,
+        index_item_bytes=INDEX_FORMATS[config.index_k].page_bytes,
+        main_item_bytes=MAIN_PAGE_BYTES,
+    )

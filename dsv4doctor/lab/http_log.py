@@ -1,0 +1,72 @@
+"""The lab's log on stderr, in SGLang's form: the same prefix, the same lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dsv4doctor.lab.http_info import ARCHITECTURE
+from dsv4doctor.lab.http_launch import LaunchOptions
+from dsv4doctor.lab.layouts import PAGE_TOKENS
+from dsv4doctor.lab.requests import Generation
+
+READY_LINE = "The server is fired up and ready to roll!"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSizes:
+    """The engine's pools: pages, layers, and bytes of one page in one layer."""
+
+    device_pages: int
+    host_pages: int
+    layers: int
+    index_item_bytes: int
+    main_item_bytes: int
+
+
+def log(message: str, *, rank: str = " TP0") -> None:
+    """One line `[2029-01-31 12:00:00 TP0] message`; the HTTP process has no rank (`rank=""`)."""
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    try:
+        print(f"[{stamp}{rank}] {message}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        return
+
+
+def log_boot(options: LaunchOptions, pool: PoolSizes) -> None:
+    """What SGLang tells of a DeepSeek-V4 deployment's memory while it boots."""
+    log(f"Use dsv4 attention backend for {ARCHITECTURE}, setting page_size to {PAGE_TOKENS}.")
+    full = pool.device_pages * PAGE_TOKENS
+    log(
+        f"DSV4 pool sizes: full={full}, swa=0, c4={full // 4}, c128={full // 128}, "
+        "c4_state=0, c128_state=0"
+    )
+    if not options.hicache:
+        return
+    for name, item_bytes in (
+        ("deepseek_v4_c4_indexer", pool.index_item_bytes),
+        ("deepseek_v4_c4", pool.main_item_bytes),
+    ):
+        size_gb = pool.host_pages * pool.layers * item_bytes / 2**30
+        log(
+            f"Allocating {size_gb:.2f} GB host memory for V4 paged pool '{name}' "
+            f"(layers={pool.layers}, pages={pool.host_pages}, item_bytes={item_bytes}, "
+            "layout=page_first)."
+        )
+
+
+def log_prefill(generations: Sequence[Generation], queued: int, token_usage: float) -> None:
+    """The batch line; the engine's batches of one round are told in one line."""
+    served = [generation for generation in generations if not generation.hung]
+    if not served:
+        return
+    cached = sum(generation.cached_tokens for generation in served)
+    fresh = sum(generation.prompt_tokens for generation in served) - cached
+    log(
+        f"Prefill batch, #new-seq: {len(served)}, #new-token: {fresh}, #cached-token: {cached}, "
+        f"full token usage: {token_usage:.2f}, swa token usage: 0.00, "
+        f"#running-req: {len(served)}, #queue-req: {queued}, #pending-token: 0, "
+        "cuda graph: False"
+    )
