@@ -58,12 +58,16 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A reply, and what the connection did: `unanswered` when it closed before any answer,
-    `reused` when it had served before."""
+    """A reply, and what the connection did: `unanswered` when it closed before any answer; `watch`
+    knows the times and whether the connection had served before."""
 
     reply: Reply
+    watch: Watch
     unanswered: bool = False
-    reused: bool = False
+
+    @property
+    def reused(self) -> bool:
+        return self.watch.reused
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
@@ -96,7 +100,7 @@ async def chat(http: HttpClient, request: ChatRequest, watchdog: Watchdog) -> Ou
             raise asyncio.CancelledError
         failure = watch.verdict
     reply = intake.reply(failure)
-    return Outcome(reply=reply, unanswered=unanswered, reused=watch.reused)
+    return Outcome(reply=reply, watch=watch, unanswered=unanswered)
 
 
 class _Intake:

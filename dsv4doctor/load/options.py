@@ -1,0 +1,38 @@
+"""How to drive a server: limits, identity, and what goes into every request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# One process reads this many paced streams with little lag (benchmarks/client.md).
+SESSIONS_PER_PROCESS = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Seconds for all limits. None: `max_concurrency` all sessions at once, `first_token_timeout_s`
+    as long as the whole reply, `processes` as many as the sessions need.
+
+    `run_prefix` begins every `X-Request-Id`. `expected_sessions` is needed for `processes=None`
+    when the scripts come from a generator. `retries` repeats requests that failed before any token.
+    """
+
+    model: str
+    max_concurrency: int | None = None
+    expected_sessions: int | None = None
+    processes: int | None = None
+    connect_timeout_s: float = 10.0
+    first_token_timeout_s: float | None = None
+    stall_timeout_s: float = 30.0
+    request_timeout_s: float = 600.0
+    probe_timeout_s: float = 10.0
+    retries: int = 0
+    run_prefix: str = "run"
+    headers: tuple[tuple[str, str], ...] = ()
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    report_interval_s: float = 0.25
+
+    def request_id(self, session: int, turn: int) -> str:
+        return f"{self.run_prefix}-s{session:04d}-t{turn:02d}"
