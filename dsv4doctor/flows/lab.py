@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dsv4doctor.lab.http_launch import LaunchOptions
     from dsv4doctor.lab.http_log import PoolSizes
 
+SWITCH_INTERVAL_S = 0.001
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabPlan:
@@ -35,6 +37,7 @@ def serve_lab(plan: LabPlan) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import asyncio
     import gc
+    import sys
 
     from dsv4doctor.lab.engine import Engine
     from dsv4doctor.lab.http_log import log, log_boot
@@ -47,6 +50,9 @@ def serve_lab(plan: LabPlan) -> int:
     log_boot(options, _pool_sizes(config))
     gc.collect()
     gc.freeze()
+    # The engine's thread and the event loop share one interpreter: streams are paced in
+    # milliseconds, so the loop must not wait five of them for its turn.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         return asyncio.run(serve(engine, options))
     finally:

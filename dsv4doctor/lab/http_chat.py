@@ -132,7 +132,9 @@ class Completions:
         if generation.finish_reason == "abort":
             await response.write(encoder.abort_tail(generation, 0))
             return response
-        stream = PacedStream(encoder.encode(generation, self.behaviour), _chunk_writer(http))
+        # Two milliseconds each, so not on the event loop: it has other streams to pace.
+        steps = await self.rounds.in_engine_thread(encoder.encode, generation, self.behaviour)
+        stream = PacedStream(steps, _chunk_writer(http))
         job.stop_delivery = lambda: self.pacer.stop(stream)
         self.pacer.start(stream)
         try:

@@ -57,7 +57,9 @@ def log_boot(options: LaunchOptions, pool: PoolSizes) -> None:
         )
 
 
-def log_prefill(generations: Sequence[Generation], queued: int, token_usage: float) -> None:
+def log_prefill(
+    generations: Sequence[Generation], *, queued: int, token_usage: float, seconds: float
+) -> None:
     """The batch line; the engine's batches of one round are told in one line."""
     served = [generation for generation in generations if not generation.hung]
     if not served:
@@ -68,5 +70,5 @@ def log_prefill(generations: Sequence[Generation], queued: int, token_usage: flo
         f"Prefill batch, #new-seq: {len(served)}, #new-token: {fresh}, #cached-token: {cached}, "
         f"full token usage: {token_usage:.2f}, swa token usage: 0.00, "
         f"#running-req: {len(served)}, #queue-req: {queued}, #pending-token: 0, "
-        "cuda graph: False"
+        f"cuda graph: False, input throughput (token/s): {fresh / max(seconds, 1e-6):.2f}"
     )

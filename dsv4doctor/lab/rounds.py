@@ -61,7 +61,10 @@ class Job:
 
 
 class Rounds:
-    """The gatherer. All methods are called on the event loop."""
+    """The gatherer. All methods are called on the event loop.
+
+    `on_round` is told of every round: its generations, and how many real seconds it took.
+    """
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class Rounds:
         *,
         quiet_s: float,
         most_running: int,
-        on_round: Callable[[Sequence[Generation]], None],
+        on_round: Callable[[Sequence[Generation], float], None],
     ) -> None:
         self._engine = engine
         self._quiet_s = quiet_s
@@ -159,12 +162,13 @@ class Rounds:
             batch = await self._gather()
             for job in batch:
                 job.state = JobState.COMPUTING
+            began = time.monotonic()
             generations = await self.in_engine_thread(
                 self._engine.serve_round, [job.request for job in batch]
             )
             self.gauges = await self.in_engine_thread(self._engine.gauges)
             self._answer({job.request.rid: job for job in batch}, generations)
-            self._on_round(generations)
+            self._on_round(generations, time.monotonic() - began)
 
     async def _gather(self) -> list[Job]:
         while True:

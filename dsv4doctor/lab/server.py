@@ -204,9 +204,13 @@ class LabServer:
         ]
         return json_response({"normal_text": parsed.text, "calls": calls})
 
-    def _log_round(self, generations: Sequence[Generation]) -> None:
-        usage = self.rounds.gauges.get("token_usage", 0.0)
-        log_prefill(generations, self.rounds.prompts_waiting(), usage)
+    def _log_round(self, generations: Sequence[Generation], seconds: float) -> None:
+        log_prefill(
+            generations,
+            queued=self.rounds.prompts_waiting(),
+            token_usage=self.rounds.gauges.get("token_usage", 0.0),
+            seconds=seconds,
+        )
 
 
 async def serve(engine: Engine, options: LaunchOptions) -> int:
