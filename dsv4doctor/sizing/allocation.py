@@ -219,7 +219,7 @@ def _unified(
 
 
 def _request_window(inputs: Inputs, geometry: Geometry, pools: Pools) -> int:
-    """Encoder replay's window: state pages and int64 tags of every layer, one workspace: an estimate.
+    """Encoder replay's window: pages and int64 tags of every layer, a workspace: an estimate.
 
     Source: `mem_cache/dsv41_request_window.py`, read and not executed.
     """

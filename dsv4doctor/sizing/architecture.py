@@ -16,7 +16,7 @@ KNOWN_RATIOS = (0, 1, 2, 4, 128)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """The fields of a `config.json` that sizing reads; `draft_layers` is what a draft worker adds."""
+    """What sizing reads of a `config.json`; `draft_layers` is what a draft worker adds."""
 
     name: str
     num_hidden_layers: int

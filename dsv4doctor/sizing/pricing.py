@@ -18,7 +18,7 @@ from dsv4doctor.sizing.layouts import compressed_layout, index_row_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Bytes per token: `per_full_token` divides the budget; `per_swa_token` exists from 0.5.21 on."""
+    """Bytes per token: `per_full_token` divides the budget; `per_swa_token` is from 0.5.21 on."""
 
     per_full_token: float
     per_swa_token: float | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Refusal(Exception):
-    """The engine's own error: `kind` is its exception class; with `memory`, more bytes would cure it."""
+    """The engine's own error: `kind` is its exception class; `memory`: more bytes would cure it."""
 
     def __init__(self, kind: str, message: str, *, memory: bool = False) -> None:
         super().__init__(f"{kind}: {message}")

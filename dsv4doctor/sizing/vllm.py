@@ -3,8 +3,8 @@
 A physical block is as large as the largest group's pages together; blocks are owned by one group
 at a time, so the pool cannot over-commit, and what a small group's block leaves empty is waste.
 
-Source: `v1/kv_cache_interface.py`, `v1/core/kv_cache_planning.py`, `v1/kv_cache_layout.py` executed on CPU
-for V4-Flash and V4-Pro; the specs per layer transcribed from `models/deepseek_v4`.
+Source: `v1/kv_cache_interface.py`, `v1/core/kv_cache_planning.py`, `v1/kv_cache_layout.py`,
+executed on CPU for V4-Flash and V4-Pro; the specs per layer transcribed from `models/deepseek_v4`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class VllmPlan:
 
     @property
     def fits(self) -> bool:
-        """Whether one request of max_model_len is held beside the null block: vLLM's start-up check."""
+        """vLLM's start-up check: one request of max_model_len is held beside the null block."""
         return self.num_blocks - 1 >= self.blocks_per_request
 
 
@@ -247,7 +247,7 @@ def _vllm_model(data: Mapping[str, Any]) -> Architecture:
 
 
 def is_executed(model: Architecture) -> bool:
-    """Whether the planner was executed for this list of layers (the grouping is its own otherwise)."""
+    """Whether the planner was executed for this list of layers; else its grouping may differ."""
     return model.layer_ratios in (FLASH.layer_ratios, PRO.layer_ratios)
 
 
