@@ -11,21 +11,15 @@ from dsv4doctor.artifacts.catalog import load_scenario
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import ShapeError, from_builtins, to_builtins
 from dsv4doctor.errors import UsageError
+from dsv4doctor.lab.deployment import LabOptions
 from dsv4doctor.scenario import Scenario
 from dsv4doctor.target import Endpoint, parse_endpoint
 
 __all__ = ["LabOptions", "ReproPlan", "load_scenario", "resumed_plan"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabOptions:
-    """How the lab is started; `switches` are further `lab serve` switches as (name, value)."""
-
-    index_k: str = "bf16"
-    hicache: bool = True
-    faults: tuple[str, ...] = ("index-race",)
-    fixes: tuple[str, ...] = ()
-    switches: tuple[tuple[str, str], ...] = ()
+# What of the lab's options a resumed run has to start again; the rest is this process's business.
+_LAB_FIELDS = ("index_k", "hicache", "faults", "fixes", "switches")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +55,7 @@ class ReproPlan:
             "seed": self.seed,
             "context_tokens": self.context_tokens and list(self.context_tokens),
             "base_url": self.endpoint.base_url if self.endpoint else None,
-            "lab": None if self.endpoint else to_builtins(self.lab or LabOptions()),
+            "lab": None if self.endpoint else _lab_fields(self.lab or LabOptions()),
             "model": self.model,
             "extra_body": dict(self.extra_body),
             "max_concurrency": self.max_concurrency,
@@ -85,7 +79,7 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
         raise UsageError(f"{run_dir} is no run of `repro`", "give a directory that repro made")
     try:
         scenario = from_builtins(Scenario, plan["scenario"])
-        lab = plan["lab"] and from_builtins(LabOptions, plan["lab"])
+        lab = _lab_options(plan["lab"])
         context = plan["context_tokens"]
         return replace(
             given,
@@ -107,6 +101,22 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
         raise UsageError(
             f"{run_dir}/run.json is damaged: {error}", "start a new run; its records still load"
         ) from error
+
+
+def _lab_options(fields: Mapping[str, Any] | None) -> LabOptions | None:
+    if fields is None:
+        return None
+    return LabOptions(
+        index_k=str(fields["index_k"]),
+        hicache=bool(fields["hicache"]),
+        faults=tuple(fields["faults"]),
+        fixes=tuple(fields["fixes"]),
+        switches=tuple((str(name), str(value)) for name, value in fields["switches"]),
+    )
+
+
+def _lab_fields(lab: LabOptions) -> dict[str, Any]:
+    return {name: to_builtins(getattr(lab, name)) for name in _LAB_FIELDS}
 
 
 def _same_endpoint(run_dir: Path, base_url: str | None, given: Endpoint | None) -> Endpoint | None:

@@ -20,6 +20,8 @@ EXIT_OF_VERDICT = {
     "unreachable": EXIT_COULD_NOT,
 }
 
+_NOT_SERVED = frozenset({"connection_error", "http_error"})
+
 REMEDY = {
     "dsml_leak": "compare with --sessions 1 and with HiCache off before blaming the parser",
     "canary_mismatch": "values from elsewhere point at what the model attended to: compare with "
@@ -41,10 +43,11 @@ class RunFacts:
     sessions: int
     turns: int
     wedge: Mapping[str, Any] | None = None
-    client_lag_ms: Mapping[str, float] | None = None
+    client_lag_ms: Mapping[str, float | None] | None = None
     timings_valid: bool | None = None
     interrupted: bool = False
-    resumed_segments: int = 1
+    unreachable: str | None = None
+    segments: int = 1
     torn_lines: int = 0
     notes: tuple[str, ...] = field(default_factory=tuple)
 
@@ -60,12 +63,17 @@ def verdict_of(tally: Tally, facts: RunFacts) -> str:
     if tally.corrupted_responses:
         return "corrupted"
     if not tally.responses:
-        only_connections = set(tally.by_failure) == {"connection_error"}
-        return "unreachable" if only_connections else "undecided"
+        return "unreachable" if _was_never_served(tally, facts) else "undecided"
     judged = len(tally.by_session)
     started = len(tally.failed_sessions | tally.by_session.keys())
     failed_share = len(tally.failed_sessions) / started
     return "undecided" if failed_share > upper_bound_clean(judged) else "clean"
+
+
+def _was_never_served(tally: Tally, facts: RunFacts) -> bool:
+    """No connection, or every request refused: there was no deployment to judge."""
+    refused = bool(tally.by_failure) and set(tally.by_failure) <= _NOT_SERVED
+    return facts.unreachable is not None or refused
 
 
 def exit_code_of(verdict: str, findings: tuple[Finding, ...], fail_on: Severity) -> int:
@@ -112,9 +120,9 @@ def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
         "client_lag_ms": facts.client_lag_ms,
         "timings_valid": facts.timings_valid,
         "interrupted": facts.interrupted,
-        "segments": facts.resumed_segments,
+        "segments": facts.segments,
         "torn_lines": facts.torn_lines,
-        "notes": list(facts.notes),
+        "notes": [*facts.notes, *([facts.unreachable] if facts.unreachable else [])],
     }
 
 
@@ -132,6 +140,8 @@ def findings_of(tally: Tally, facts: RunFacts, verdict: str) -> tuple[Finding, .
         if label in tally.by_failure:
             continue
         found.append(_label_finding(label, tally, examples))
+    if facts.unreachable is not None:
+        found.append(_unreachable_finding(facts.unreachable))
     if tally.failures:
         found.append(_failure_finding(tally, verdict))
     if facts.timings_valid is False:
@@ -158,19 +168,38 @@ def _label_finding(label: str, tally: Tally, examples: list[dict[str, Any]]) -> 
 
 
 def _wedge_finding(wedge: Mapping[str, Any]) -> Finding:
-    after = wedge.get("after") or "nothing that we did shortly before"
-    probes = wedge.get("probes") or {}
-    evidence = [Evidence(where="wedge", what=f"no token from any session, after {after}")]
-    evidence += [
-        Evidence(where=f"wedge.probes.{name}", what=str(result)) for name, result in probes.items()
+    evidence = [
+        Evidence(
+            where="wedge",
+            what=f"no token from any session for {wedge['silent_s']:.1f} s; {wedge['detail']}",
+        )
     ]
+    for probe in wedge["probes"]:
+        answer = "answered" if probe["answered"] else "no answer"
+        evidence.append(
+            Evidence(
+                where=f"wedge.probes {probe['name']}",
+                what=f"{answer}, status {probe['status']}, {probe['seconds']:.2f} s "
+                f"{probe['detail']}".rstrip(),
+            )
+        )
     return Finding(
         rule="WEDGED",
         severity=Severity.ERROR,
-        title="requests were in flight and no token came from any session",
+        title=f"requests were in flight and no token came; before that: {wedge['detail']}",
         evidence=tuple(evidence),
         remedy="take stack dumps of the schedulers before restarting; POST /abort_request with "
         "abort_all frees many wedges",
+    )
+
+
+def _unreachable_finding(reason: str) -> Finding:
+    return Finding(
+        rule="UNREACHABLE",
+        severity=Severity.WARNING,
+        title="the server could not be asked for its models",
+        evidence=(Evidence(where="/v1/models", what=reason),),
+        remedy="check --base-url, the port and --api-key; give --model to go on without a list",
     )
 
 

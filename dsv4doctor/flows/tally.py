@@ -15,7 +15,7 @@ from typing import Any
 BIN_TOKENS = 1024
 WIDE_FROM_TOKENS = 16 * 1024
 # What a token is worth when the server reports no counts: an estimate, never used for rates.
-CHARS_PER_TOKEN = 4
+BYTES_PER_TOKEN = 4
 # How many records of each label are kept as examples.
 EXAMPLES_PER_LABEL = 3
 
@@ -139,4 +139,4 @@ def _context_tokens(record: Mapping[str, Any]) -> int:
     tokens = record["prompt_tokens"]
     if isinstance(tokens, int):
         return tokens
-    return int(record.get("prompt_chars") or 0) // CHARS_PER_TOKEN
+    return int(record.get("prompt_bytes") or 0) // BYTES_PER_TOKEN

@@ -102,12 +102,14 @@ def test_verdict_and_code(records: list[dict[str, Any]], verdict: str, code: int
 
 
 def test_a_wedge_outranks_corruption_and_names_what_came_before() -> None:
-    wedge = {"since_unix": 1.0, "after": "an abort of s0003-t01", "probes": {"health": 200}}
+    probe = {"name": "/health", "answered": True, "status": 200, "seconds": 0.01, "detail": ""}
+    wedge = {"silent_s": 3.0, "detail": "after our abort of s0003-t01", "probes": [probe]}
     counted = tally(corrupt(0))
     assert verdict_of(counted, facts(wedge=wedge)) == "wedged"
     finding = findings_of(counted, facts(wedge=wedge), "wedged")[0]
     assert finding.rule == "WEDGED"
-    assert "an abort of s0003-t01" in finding.evidence[0].what
+    assert "abort of s0003-t01" in finding.title
+    assert "status 200" in finding.evidence[1].what
 
 
 def test_a_clean_run_states_the_bound_that_it_proves() -> None:

@@ -1,0 +1,150 @@
+"""`repro`: drive sessions at a deployment or at the lab, judge every reply, say what it means.
+
+Each reply is judged and on disk before anything shows it. A killed run is finished by `--resume`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dsv4doctor.artifacts.manifest import NewRun
+from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
+from dsv4doctor.codec import to_builtins
+from dsv4doctor.errors import EXIT_INTERRUPTED
+from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.flows.repro_drive import Work, drive, replay
+from dsv4doctor.flows.repro_plan import ReproPlan
+from dsv4doctor.flows.repro_verdict import (
+    RunFacts,
+    exit_code_of,
+    findings_of,
+    summarise,
+    verdict_of,
+)
+from dsv4doctor.lab.deployment import LabOptions, start_lab
+from dsv4doctor.progress import Progress
+from dsv4doctor.report.build import build_repro_report
+from dsv4doctor.report.document import Report
+from dsv4doctor.report.formats import markdown
+from dsv4doctor.target import Endpoint
+
+LAB_LOG = "lab.log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReproOutcome:
+    """What `repro` has to say. `resume_hint` is the command that finishes an interrupted run."""
+
+    verdict: str
+    exit_code: int
+    findings: tuple[Finding, ...]
+    summary: Mapping[str, Any]
+    report: Report
+    resume_hint: str = ""
+
+
+def run_repro(
+    plan: ReproPlan, progress: Progress, *, fail_on: Severity = Severity.WARNING
+) -> ReproOutcome:
+    """Do what `plan` says; everything seen is in the run directory when this returns.
+
+    Raises:
+        DoctorError: if the run directory cannot be written, or the lab does not start.
+    """
+    run = _open_run(plan)
+    try:
+        work = Work(plan, run, progress)
+        replay(work)
+        with _interruptible(work), _target(work) as endpoint:
+            work.target.update(base_url=endpoint.base_url, lab=plan.endpoint is None)
+            drive(work, endpoint)
+        return _conclude(work, fail_on)
+    finally:
+        run.close()
+
+
+def _open_run(plan: ReproPlan) -> RunDirectory:
+    if plan.resume is not None:
+        return RunDirectory.resume(plan.resume, argv=plan.argv)
+    details = {"seed": plan.seed, "plan": plan.manifest()}
+    return RunDirectory.create(
+        plan.output_dir,
+        NewRun(command="repro", label=plan.scenario.name, argv=plan.argv, details=details),
+    )
+
+
+@contextmanager
+def _interruptible(work: Work) -> Iterator[None]:
+    """Ctrl-C before or after the load: what was seen is summed up all the same."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        work.interrupted = True
+
+
+@contextmanager
+def _target(work: Work) -> Iterator[Endpoint]:
+    """The server to drive: the one given, or a lab that is gone in the end."""
+    plan = work.plan
+    if plan.endpoint is not None:
+        yield plan.endpoint
+        return
+    options = replace(plan.lab or LabOptions(), seed=plan.seed, log_file=work.run.path / LAB_LOG)
+    fixes = f", fix {', '.join(options.fixes)}" if options.fixes else ""
+    work.progress.note(
+        f"no server given: starting the lab (index-K {options.index_k}, HiCache "
+        f"{'on' if options.hicache else 'off'}, fault {', '.join(options.faults)}{fixes})"
+    )
+    with start_lab(options) as lab:
+        yield Endpoint(base_url=lab.base_url)
+
+
+def _conclude(work: Work, fail_on: Severity) -> ReproOutcome:
+    """Sum up, and write what was summed up before it is shown."""
+    run, tally = work.run, work.tally
+    facts = _facts(work)
+    verdict = verdict_of(tally, facts)
+    findings = findings_of(tally, facts, verdict)
+    exit_code = EXIT_INTERRUPTED if work.interrupted else exit_code_of(verdict, findings, fail_on)
+    summary = summarise(tally, facts)
+    examples = [record for kept in tally.examples.values() for record in kept]
+    report = build_repro_report(
+        verdict, summary, findings=findings, examples=examples, exit_code=exit_code
+    )
+    run.amend(target=work.target)
+    run.write_findings(to_builtins(findings))
+    run.write_summary({"verdict": verdict, "exit_code": exit_code, "repro": to_builtins(summary)})
+    run.write_text(REPORT_MARKDOWN, markdown.render(report))
+    run.finish()
+    return ReproOutcome(
+        verdict=verdict,
+        exit_code=exit_code,
+        findings=findings,
+        summary=summary,
+        report=report,
+        resume_hint=f"dsv4doctor repro --resume {run.path}" if work.interrupted else "",
+    )
+
+
+def _facts(work: Work) -> RunFacts:
+    plan, ended = work.plan, work.ended
+    lag = ended.client_lag if ended else None
+    return RunFacts(
+        run_dir=str(work.run.path),
+        target=work.target,
+        scenario=plan.scenario.name,
+        seed=plan.seed,
+        sessions=plan.sessions,
+        turns=plan.turn_count,
+        wedge=to_builtins(work.wedge) if work.wedge else None,
+        client_lag_ms={"p50": lag.p50_ms, "p99": lag.p99_ms, "max": lag.max_ms} if lag else None,
+        timings_valid=ended.timings_valid if ended else None,
+        interrupted=work.interrupted,
+        unreachable=work.unreachable,
+        segments=len(work.run.manifest["segments"]),
+        torn_lines=work.run.torn_lines,
+        notes=tuple(work.notes),
+    )

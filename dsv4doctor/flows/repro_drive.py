@@ -1,0 +1,195 @@
+"""The middle of `repro`: send what is not yet done, judge every reply, put it on disk, show it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dsv4doctor.artifacts.store import RunDirectory
+from dsv4doctor.client.sglang import inspect_server, list_models
+from dsv4doctor.codec import to_builtins
+from dsv4doctor.detect import judge
+from dsv4doctor.errors import DoctorError
+from dsv4doctor.exchange import exchange_from_record
+from dsv4doctor.flows.repro_plan import ReproPlan
+from dsv4doctor.flows.repro_state import RunState
+from dsv4doctor.flows.tally import Tally
+from dsv4doctor.load.history import assistant_message
+from dsv4doctor.load.runner import (
+    LoadRun,
+    RunEnded,
+    RunOptions,
+    Tick,
+    TurnDone,
+    Wedge,
+    run_sessions,
+)
+from dsv4doctor.load.schedule import build_session
+from dsv4doctor.progress import Progress
+from dsv4doctor.record import exchange_of, record_id, record_of
+from dsv4doctor.scenario import History
+from dsv4doctor.serverinfo import ServerInfo
+from dsv4doctor.session import Message, SessionScript
+from dsv4doctor.target import Endpoint
+
+# After so many requests that were all refused, and none answered, the rest need not be sent.
+REFUSALS_TO_STOP = 20
+_REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 422})
+
+
+@dataclass(slots=True)
+class Work:
+    """One run under way: what it was told to do, and what it has come to know."""
+
+    plan: ReproPlan
+    run: RunDirectory
+    progress: Progress
+    tally: Tally = field(default_factory=Tally)
+    done: set[tuple[int, int]] = field(default_factory=set)
+    earlier: dict[tuple[int, int], Message] = field(default_factory=dict)
+    target: dict[str, Any] = field(default_factory=dict)
+    wedge: Wedge | None = None
+    ended: RunEnded | None = None
+    interrupted: bool = False
+    unreachable: str | None = None
+    notes: list[str] = field(default_factory=list)
+    refusals: int = 0
+
+
+def replay(work: Work) -> None:
+    """Take in the records that earlier segments left on disk; each (session, turn) counts once."""
+    for record in work.run.records():
+        session, turn = record.get("session"), record.get("turn")
+        if not (isinstance(session, int) and isinstance(turn, int)):
+            continue
+        if (session, turn) in work.done:
+            continue
+        work.done.add((session, turn))
+        work.tally.add(record)
+        if work.plan.scenario.history is History.LIVE and record.get("response"):
+            response = exchange_from_record(record).response
+            work.earlier[session, turn] = assistant_message(response, turn)
+
+
+def drive(work: Work, endpoint: Endpoint) -> None:
+    """Send what is not yet done. Ctrl-C ends it in order, with `work.interrupted` set."""
+    plan = work.plan
+    model = plan.model or _default_model(work, endpoint)
+    if model is None:
+        return
+    inspection = _Inspection(endpoint)
+    options = RunOptions(
+        model=model,
+        max_concurrency=plan.max_concurrency,
+        expected_sessions=plan.sessions,
+        stall_timeout_s=plan.stall_timeout_s,
+        request_timeout_s=plan.request_timeout_s,
+        extra_body=plan.extra_body,
+        run_prefix=work.run.path.name.split("-", 1)[0].lower(),
+    )
+    state = RunState(plan.sessions, plan.turn_count, work.tally, len(work.done))
+    done = frozenset(work.done)
+    with run_sessions(endpoint, _scripts(plan), options, done=done, earlier=work.earlier) as load:
+        try:
+            _follow(work, load, state)
+        except KeyboardInterrupt:
+            work.interrupted = True
+            load.stop()
+            _follow(work, load, state)
+    work.target.update(inspection.result(model))
+
+
+def _scripts(plan: ReproPlan) -> Iterator[SessionScript]:
+    """The sessions, each built when it begins."""
+    for session in range(plan.sessions):
+        yield build_session(
+            plan.scenario,
+            seed=plan.seed,
+            session=session,
+            turns=plan.turns,
+            context_tokens=plan.context_tokens,
+        )
+
+
+def _follow(work: Work, load: LoadRun, state: RunState) -> None:
+    for event in load:
+        if isinstance(event, TurnDone):
+            _keep(work, event)
+            if work.refusals == REFUSALS_TO_STOP and not work.tally.responses:
+                work.notes.append(
+                    f"Stopped after {REFUSALS_TO_STOP} refusals: the server takes no such request."
+                )
+                load.stop()
+        elif isinstance(event, Tick):
+            work.progress.update(state.after(event))
+        elif isinstance(event, Wedge):
+            work.wedge = event
+            work.progress.note(f"the server is wedged: {event.detail}")
+        elif isinstance(event, RunEnded):
+            work.ended = event
+
+
+def _keep(work: Work, event: TurnDone) -> None:
+    """Judge one reply and put it on disk; only then does it count."""
+    script, turn, reply = event.script, event.turn, event.reply
+    is_judged = reply.failure is None and not reply.aborted
+    judgement = judge(exchange_of(script, turn, reply)) if is_judged else None
+    raw = None
+    if reply.failure is not None or (judgement is not None and judgement.corrupted):
+        raw = work.run.save_raw(record_id(script.session, turn.turn), reply.raw)
+    record = record_of(
+        script,
+        turn,
+        reply,
+        judgement,
+        request_id=event.request_id,
+        segment=len(work.run.manifest["segments"]),
+        raw=raw,
+        raw_truncated=reply.raw_truncated,
+        prompt_bytes=event.body_bytes,
+        earlier_failures=to_builtins(event.earlier_failures),
+        resends=event.resends,
+    )
+    work.run.append_record(record)
+    work.done.add((script.session, turn.turn))
+    work.tally.add(record)
+    if reply.failure is not None and reply.failure.http_status in _REFUSED_STATUS:
+        work.refusals += 1
+
+
+def _default_model(work: Work, endpoint: Endpoint) -> str | None:
+    """The first model that the server serves; None, with the reason noted, if it does not say."""
+    try:
+        model = list_models(endpoint)[0]
+    except DoctorError as problem:
+        work.unreachable = f"{problem}; try: {problem.hint}" if problem.hint else str(problem)
+        work.progress.note(work.unreachable)
+        return None
+    work.progress.note(f"model {model} (the first of /v1/models)")
+    return model
+
+
+class _Inspection:
+    """What the server says of itself, asked beside the load: a slow answer delays no request."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._info: ServerInfo | None = None
+        self._endpoint = endpoint
+        self._thread = threading.Thread(target=self._ask, name="inspect", daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        self._info = inspect_server(self._endpoint)
+
+    def result(self, model: str) -> dict[str, Any]:
+        """The `target` keys; every question has a deadline of its own, so this ends."""
+        self._thread.join()
+        info = self._info
+        return {
+            "engine": info.engine if info else None,
+            "version": info.version if info else None,
+            "model": model,
+            "server_args": dict(info.server_args) if info else {},
+        }
