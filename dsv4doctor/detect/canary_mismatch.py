@@ -33,6 +33,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
             yield from _in_text(subject, canary)
         else:
             yield from _in_call(subject, canary)
+    yield from _around_text(subject, [str(c.value) for c in canaries if c.tool is None])
     expected = [c.call_index for c in canaries if c.tool is not None]
     if expected and len(subject.calls) > max(expected) + 1:
         extra = subject.calls[max(expected) + 1]
@@ -53,9 +54,16 @@ def _in_text(subject: Subject, canary: Canary) -> Iterator[Seen]:
                 f": {content.lstrip()[same : same + _SHOWN]!r} for {wanted[same : same + _SHOWN]!r}"
             )
         yield _seen("content", what + _whose(subject, content, canary))
-    elif len(content) - len(wanted) > _PASSAGE_SLACK + len(wanted) // 4:
-        rest = (content[:at].strip() or content[at + len(wanted) :].strip())[:_SHOWN]
-        yield _seen("content", f"{canary.label}: text that nobody asked for: {rest!r}")
+
+
+def _around_text(subject: Subject, wanted: list[str]) -> Iterator[Seen]:
+    """Text beside the whole passage; shorter canaries are parts of it."""
+    passage = max(wanted, key=len, default="")
+    content = subject.content.text
+    at = content.find(passage)
+    if passage and at >= 0 and len(content) - len(passage) > _PASSAGE_SLACK + len(passage) // 4:
+        rest = (content[:at].strip() or content[at + len(passage) :].strip())[:_SHOWN]
+        yield _seen("content", f"text that nobody asked for: {rest!r}")
 
 
 def _in_call(subject: Subject, canary: Canary) -> Iterator[Seen]:
