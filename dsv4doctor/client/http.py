@@ -115,8 +115,11 @@ class HttpClient:
         *,
         max_connections: int | None = None,
         connect_timeout_s: float = 10.0,
+        keeps_connections: bool = True,
     ) -> None:
         self.endpoint = endpoint
+        self._keeps_connections = keeps_connections
+        self._unkept: HttpClient | None = None
         self._connect_timeout_s = connect_timeout_s
         self._max_connections = max_connections
         self._tls = _tls_context(endpoint)
@@ -137,6 +140,19 @@ class HttpClient:
 
     async def close(self) -> None:
         await self._client.aclose()
+        if self._unkept is not None:
+            await self._unkept.close()
+
+    def unkept(self) -> HttpClient:
+        """A client of the same server that opens a connection for every request."""
+        if self._unkept is None:
+            self._unkept = HttpClient(
+                self.endpoint,
+                max_connections=self._max_connections,
+                connect_timeout_s=self._connect_timeout_s,
+                keeps_connections=False,
+            )
+        return self._unkept
 
     def _session(self) -> aiohttp.ClientSession:
         trace = aiohttp.TraceConfig()
@@ -144,7 +160,8 @@ class HttpClient:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=self._max_connections or 0,
-                keepalive_timeout=KEEPALIVE_S,
+                keepalive_timeout=KEEPALIVE_S if self._keeps_connections else None,
+                force_close=not self._keeps_connections,
                 ssl=self._tls,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),

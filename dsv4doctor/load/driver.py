@@ -34,9 +34,9 @@ from dsv4doctor.target import Endpoint
 MAX_BACKLOG = 2000
 BACKLOG_PAUSE_S = 0.02
 
-# A kept connection that the server closed at the same moment breaks at once.
+# A kept connection that the server closed at the same moment breaks at once; the request is then
+# sent again over a new one, and told. Any later break is the server's answer.
 STALE_WITHIN_S = 1.0
-MAX_RESENDS = 2
 
 RETRY_PAUSE_S = 0.5
 _RETRYABLE_STATUS = frozenset({429, 500, 502, 503, 504})
@@ -207,16 +207,11 @@ class Driver:
         while True:
             self._sentry.sending()
             start = time.perf_counter()
-            outcome = await chat(http, request, self._watchdog)
+            outcome = await chat(http.unkept() if resends else http, request, self._watchdog)
             self._sentry.ended(outcome)
             took_s = time.perf_counter() - start
-            if (
-                outcome.unanswered
-                and outcome.reused
-                and took_s < STALE_WITHIN_S
-                and resends < MAX_RESENDS
-            ):
-                resends += 1
+            if outcome.unanswered and outcome.reused and took_s < STALE_WITHIN_S and not resends:
+                resends = 1
                 continue
             if len(failures) >= self._options.retries or not _is_retryable(outcome):
                 return outcome, failures, resends

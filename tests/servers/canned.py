@@ -480,6 +480,7 @@ async def wedging(call: Call) -> None:
     hung_up = asyncio.create_task(call.reader.read(1))
     for event in text(*(f"w{i} " for i in range(20))):
         if hung_up.done():
+            hung_up.exception()
             COUNTS["wedged:" + call.case] = 1
             raise Hangup
         await call.chunk(event)
