@@ -26,6 +26,11 @@ _HEADER_FLAGS = frozenset({"--header", "-H"})
 _USERINFO = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#@]+@")
 _QUERY = re.compile(r"(?P<name>[?&][A-Za-z0-9_.-]+=)[^&#\s'\"]+")
 _BEARER = re.compile(r"\b(?P<scheme>Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE)
+_FLAG_IN_TEXT = re.compile(
+    r"(?P<flag>(?<![\w-])--[\w-]*(?:api-?key|access-?key|password|secret|(?:hf|auth|access|bearer)-token)"
+    r"(?:=|\s+))(?:'[^']*'|\"[^\"]*\"|\S+)",
+    re.IGNORECASE,
+)
 _KEY_FORM = re.compile(r"\b(?:sk|hf|gsk|xai|nvapi)[-_][A-Za-z0-9_-]{12,}")
 
 
@@ -36,9 +41,10 @@ def is_secret_name(name: str) -> bool:
 
 
 def redact_text(text: str) -> str:
-    """`text` without credentials in URLs, secret query parameters, bearer tokens and API keys."""
+    """`text` without credentials in URLs, secret flags and parameters, bearer tokens, API keys."""
     text = _USERINFO.sub(rf"\g<scheme>{REDACTED}@", text)
     text = _QUERY.sub(_hide_secret_parameter, text)
+    text = _FLAG_IN_TEXT.sub(rf"\g<flag>{REDACTED}", text)
     text = _BEARER.sub(rf"\g<scheme> {REDACTED}", text)
     return _KEY_FORM.sub(REDACTED, text)
 

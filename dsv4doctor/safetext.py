@@ -69,9 +69,10 @@ def markdown_text(value: object, limit: int = 4 * ONE_LINE_CHARS) -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"[\\`*\[\]|~!]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
     # A bare URL, @name or #number would become a link on the pages that reports are pasted to.
-    text = re.sub(r"(?<!\w)(#+)(?=\d|\s)", lambda found: "&#35;" * len(found[1]), text)
+    text = re.sub(r"(?<!\w)(#+)(?=\d|\s|$)", lambda found: "&#35;" * len(found[1]), text)
     text = re.sub(r"(?<!\w)@(?=\w)", "&#64;", text)
     text = text.replace("://", "&#58;//")
+    text = re.sub(r"\b(www)\.", r"\1&#46;", text, flags=re.IGNORECASE)
     return re.sub(r"^(\s*)([-+=]|\d+[.)])", r"\1\\\2", text)
 
 

@@ -86,6 +86,11 @@ def test_server_arguments_at_any_depth() -> None:
     assert shown["nested"][0]["url"] == f"redis://{REDACTED}@h/0"
 
 
+def test_a_launch_line_kept_as_one_string() -> None:
+    line = f"python -m sglang.launch_server --api-key {SECRET} --max-tokens 5 --hf-token='{SECRET}'"
+    assert redact_text(line) == line.replace(f"'{SECRET}'", REDACTED).replace(SECRET, REDACTED)
+
+
 def test_prose_is_left_alone() -> None:
     text = "Bearer of news: 3 < 4, mail me@example.org, http://a/b?c=d"
     assert redact_text(text) == text

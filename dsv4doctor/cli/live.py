@@ -149,7 +149,7 @@ def panel_of(state: ReproState) -> RenderableType:
         lines.append(Text(labels, style="bold red" if state.corrupted_responses else ""))
     if state.quiet_s is not None and state.quiet_s >= 1:
         lines.append(
-            Text(f"no token from any session for {state.quiet_s:.0f} s", style="bold yellow")
+            Text(f"no token from any session for {state.quiet_s:.0f} s", style="bold magenta")
         )
     return Group(*lines)
 

@@ -1,0 +1,1 @@
+"""What a run says to people: `build` makes a format-free `Report`, `formats` render it."""
