@@ -73,7 +73,8 @@ def markdown_text(value: object, limit: int = 4 * ONE_LINE_CHARS) -> str:
     text = re.sub(r"(?<!\w)@(?=\w)", "&#64;", text)
     text = text.replace("://", "&#58;//")
     text = re.sub(r"\b(www)\.", r"\1&#46;", text, flags=re.IGNORECASE)
-    return re.sub(r"^(\s*)([-+=]|\d+[.)])", r"\1\\\2", text)
+    text = re.sub(r"^(\s*\d+)([.)])", r"\1\\\2", text)
+    return re.sub(r"^(\s*)([-+=])", r"\1\\\2", text)
 
 
 def markdown_block(value: object, lines: int = BLOCK_LINES) -> str:

@@ -20,8 +20,13 @@ from dsv4doctor.safetext import (
 )
 from tests.report.sample import HOSTILE_TEXTS
 
-# Lone surrogates included: a broken server sends them.
-ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
+# Lone surrogates included: a broken server sends them. Half of the texts are made of what Markdown
+# gives a meaning to.
+MARKUP = "`*_[]()<>#+-=|~!\\:&;.@ \t\n01aAw/\"'"
+ANY_TEXT = st.one_of(
+    st.text(st.characters(codec=None, exclude_categories=()), max_size=60),
+    st.text(st.sampled_from(MARKUP), max_size=25),
+)
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 
 
