@@ -30,7 +30,7 @@ _IDENTITY = re.compile(
 )
 _PATH = re.compile(r"(?:/[\w.@-]+){2,}")
 _PERSONA = re.compile(
-    r"^\s*(?:#+ ?system\W+)?(?:you are|your name is|act as) (?:an? |the )?[A-Z]\w+[A-Za-z0-9 ]{0,40}[.,:!]"
+    r"^\s*(?:#+ ?[Ss]ystem\W+)?(?i:you are|your name is|act as) (?:an? |the )?[A-Z]\w+[A-Za-z0-9 ]{0,40}[.,:!]"
 )
 _ORDERS = re.compile(
     r"\b(?:always|never|do not|don't|must|only answer|refuse|respond (?:only|in)|greet)\b",

@@ -16,6 +16,9 @@ TAIL_CHARS = 6000
 MAX_PERIOD = 1500
 # Characters at the very end by which earlier rounds are found; then shorter ones.
 _PROBES = (32, 12)
+# Characters at the end that may fall out of step, and the tail whose size tells whether to try.
+_SLIPS = (2, 6, 16, 40)
+_SLIP_TAIL = 800
 # Earlier places of the probe that are tried as the previous round.
 _CANDIDATES = 24
 
@@ -31,8 +34,25 @@ class Period:
 
 
 def tail_period(text: str) -> Period | None:
-    """The shortest period with which `text` ends, seen at least twice; None if there is none."""
+    """The period with which `text` ends, seen at least twice; None if there is none.
+
+    A last word that falls out of step is forgiven: decoding stops anywhere.
+    """
     body = text.rstrip()
+    found = _period_at_end(body)
+    if found is None and _may_repeat(body):
+        for slip in _SLIPS:
+            found = _period_at_end(body[: len(body) - slip]) if slip < len(body) // 4 else None
+            if found is not None and found.repeats >= 3 and found.covered >= 4 * slip:
+                break
+    return found
+
+
+def _may_repeat(body: str) -> bool:
+    return compressed_share(body[-_SLIP_TAIL:]) < (0.35 if len(body) > _SLIP_TAIL // 2 else 0.5)
+
+
+def _period_at_end(body: str) -> Period | None:
     offset = max(0, len(body) - TAIL_CHARS)
     tail = body[offset:]
     best: Period | None = None

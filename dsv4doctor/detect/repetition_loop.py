@@ -34,7 +34,7 @@ _MIN_CHARS = 24
 # Identical calls in one reply: agents retry two or three times, never five at once.
 MIN_SAME_CALLS = 5
 # A flood that takes this share of the text is what the reply is.
-LEADING_SHARE = 0.5
+LEADING_SHARE = 0.3
 # Characters that rules, progress bars, boxes, blanks and memory dumps are made of.
 _FILL = frozenset(" \t\n\r-=_*#~.+|/\\<>^0'\"`:,;()[]{}─━═│┃║░▒▓█▁▂▃▄▅▆▇·•…—–―＝－　0&%$@oOxXAaFf1")
 _LETTERS = re.compile(r"[^\W\d_]")
@@ -44,7 +44,132 @@ _LAUGHTER = re.compile(
 )
 # Words that make a sentence of a row of words, in the languages that write with blanks.
 _GLUE = frozenset(
-    ["the", "a", "an", "is", "are", "was", "were", "be", "been", "to", "of", "in", "on", "at", "it", "its", "that", "this", "then", "so", "but", "and", "or", "if", "not", "no", "i", "i'll", "we", "you", "will", "because", "so", "before", "after", "again", "now", "must", "should", "may", "can", "for", "with", "from", "as", "by", "le", "la", "les", "un", "une", "et", "est", "de", "des", "que", "ne", "pas", "je", "il", "dans", "pour", "si", "mais", "der", "die", "das", "und", "ist", "nicht", "ich", "ein", "eine", "zu", "mit", "wenn", "dann", "aber", "so", "es", "el", "los", "y", "en", "es", "no", "se", "que", "un", "una", "por", "si", "pero", "o", "и", "в", "не", "на", "что", "я", "он", "это", "то", "если", "но", "как", "а", "с", "по", "il", "e", "di", "che", "non", "per", "se", "ma", "è", "o", "e", "da", "não", "um", "uma"]
+    [
+        "the",
+        "a",
+        "an",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "to",
+        "of",
+        "in",
+        "on",
+        "at",
+        "it",
+        "its",
+        "that",
+        "this",
+        "then",
+        "so",
+        "but",
+        "and",
+        "or",
+        "if",
+        "not",
+        "no",
+        "i",
+        "i'll",
+        "we",
+        "you",
+        "will",
+        "because",
+        "so",
+        "before",
+        "after",
+        "again",
+        "now",
+        "must",
+        "should",
+        "may",
+        "can",
+        "for",
+        "with",
+        "from",
+        "as",
+        "by",
+        "le",
+        "la",
+        "les",
+        "un",
+        "une",
+        "et",
+        "est",
+        "de",
+        "des",
+        "que",
+        "ne",
+        "pas",
+        "je",
+        "il",
+        "dans",
+        "pour",
+        "si",
+        "mais",
+        "der",
+        "die",
+        "das",
+        "und",
+        "ist",
+        "nicht",
+        "ich",
+        "ein",
+        "eine",
+        "zu",
+        "mit",
+        "wenn",
+        "dann",
+        "aber",
+        "so",
+        "es",
+        "el",
+        "los",
+        "y",
+        "en",
+        "es",
+        "no",
+        "se",
+        "que",
+        "un",
+        "una",
+        "por",
+        "si",
+        "pero",
+        "o",
+        "и",
+        "в",
+        "не",
+        "на",
+        "что",
+        "я",
+        "он",
+        "это",
+        "то",
+        "если",
+        "но",
+        "как",
+        "а",
+        "с",
+        "по",
+        "il",
+        "e",
+        "di",
+        "che",
+        "non",
+        "per",
+        "se",
+        "ma",
+        "è",
+        "o",
+        "e",
+        "da",
+        "não",
+        "um",
+        "uma",
+    ]
 )
 _TEMPLATE_TAIL = 4200
 _TEMPLATE_MIN_WORDS = 120
@@ -105,11 +230,11 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
     if asked and not cut:
         return False
     in_code = text.code.covers(period.start + covered - 1)
-    wordy = _is_wordy(unit)
+    wordy = _is_wordy(unit) and not _is_list(unit)
     if cut:
         if wordy:
             return (repeats >= 6 and covered >= 24) or (repeats >= 3 and covered >= 300)
-        if asked or in_code or not set(unit) - _FILL:
+        if asked or in_code or _is_fill(unit):
             return (
                 covered >= 1000
                 and repeats >= 100
@@ -124,18 +249,25 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
         if _LAUGHTER.fullmatch(unit.strip()):
             return covered >= 200
         return (repeats >= 8 and covered >= 32) or (repeats >= 4 and len(unit) >= 60)
-    return repeats >= 64 and bool(set(unit) - _FILL) and _glued(period, text)
+    return repeats >= 64 and not _is_fill(unit) and _glued(period, text)
 
 
 def _is_wordy(unit: str) -> bool:
     """True when a unit is made of words: letters carry it, not digits, marks or one letter's run."""
     letters = len(_LETTERS.findall(unit))
     return (
-        (bool(_WORDISH.search(unit * 2))
-        and letters >= 0.4 * len(unit)
-        and len(set(unit)) > 1)
-        or (len(set(unit)) == 1 and _CJK.match(unit) is not None)
-    )
+        bool(_WORDISH.search(unit * 2)) and letters >= 0.4 * len(unit) and len(set(unit)) > 1
+    ) or (len(set(unit)) == 1 and _CJK.match(unit) is not None)
+
+
+def _is_fill(unit: str) -> bool:
+    """True for what rules, dumps and empty tables are drawn with: few kinds of marks and digits."""
+    return (set(unit) <= _FILL and len(set(unit.strip())) <= 3) or _is_list(unit)
+
+
+def _is_list(unit: str) -> bool:
+    """True for one value and its separator: `,NA`, `0;`, a column of a table that is all alike."""
+    return " " not in unit.strip() and len(unit) <= 12 and bool(set(unit) & set(",;\t|"))
 
 
 def _is_sentence(unit: str) -> bool:

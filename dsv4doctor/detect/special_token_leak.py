@@ -26,7 +26,7 @@ _ASCII = r"<\|/?[A-Za-z][A-Za-z0-9_▁]{1,40}(?:[ /][A-Za-z0-9_]{1,20})?\|>"
 _NAMED = (
     r"</?start_of_turn>|<end_of_turn>|<start_of_image>|<start_function_call>|"
     r"\[/?INST\]|<</?SYS>>|\[gMASK\]|\[/?(?:TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG|BEGIN_OF_TEXT)\]|"
-    r"<fim_(?:prefix|suffix|middle|pad)>|<(?:filename|gh_stars|jupyter_(?:start|text|code|output)|"
+    r"<fim_(?:prefix|suffix|middle|pad)>|<(?:gh_stars|jupyter_(?:start|text|code|output)|"
     r"commit_(?:before|msg|after)|empty_output)>|<extra_id_\d{1,3}>|<reserved_\d{1,4}>|<unused\d{1,4}>|"
     r"<0x[0-9A-F]{2}>|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<sop>|<eop>|<eod>|<eot>|"
     r"<SPECIAL_\d{1,4}>|<end_of_utterance>|<\|?end\|?of\|?text\|?>|<seed:(?:bos|eos|tool_call|pad)>"
@@ -77,7 +77,6 @@ _HINTS = (
     "[BOS",
     "[~",
     "~[",
-    "<file",
     "<jup",
     "<commit",
     "[SYS",

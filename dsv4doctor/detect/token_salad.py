@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import regex
+
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
 from dsv4doctor.detect.fragments import debris
@@ -23,7 +25,7 @@ from dsv4doctor.detect.request import (
     asks_for_nonsense,
     speaks_of_languages,
 )
-from dsv4doctor.detect.scripts import families_in, splices
+from dsv4doctor.detect.scripts import Splice, families_in, splices
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import symbol_noise
 from dsv4doctor.label import Label
@@ -33,6 +35,12 @@ from dsv4doctor.label import Label
 FAMILIES_SURE = 3
 _SPLICES_TWO_FAMILIES = 3
 _SPLICES_ONE_FAMILY = 3
+# English function words (and a suffix piece) standing alone among ideographs: no loan words.
+_IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Extended_Pictographic}]"
+_STRAY = regex.compile(
+    rf"(?<={_IDEOGRAPH}[ ]?)(?:the|which|of|ing|tion|that|was|were|with)(?=[ ]?{_IDEOGRAPH})"
+)
+_MIN_STRAYS = 2
 # Names of tools and of paths are looked at whole: one glued foreign letter is one too many.
 _ENCODING_TALK = (
     "U+FFFD",
@@ -93,38 +101,31 @@ def _talks_of_encodings(prompt: str) -> bool:
 def _scripts(subject: Subject, text: Text) -> Iterator[Seen]:
     prose = text.prose
     foreign = families_in(prose) - {"Latin"}
-    if not foreign or asks_for_languages(subject):
+    if not foreign or asks_for_languages(subject) or speaks_of_languages(prose):
+        return
+    if len(strays := _STRAY.findall(prose)) >= _MIN_STRAYS:
+        yield _seen(text, f"English function words among ideographs: {strays[:4]}")
         return
     carrier, found = splices(prose)
-    inside = [s for s in found if s.between or s.glued]
-    families = {s.family for s in inside}
-    if not inside:
-        return
+    if found and (families := _broken_by(subject, carrier, found)):
+        where = span(prose, max(0, found[0].start - 16), found[0].end + 16)
+        yield _seen(text, f"words of {', '.join(sorted(families))} spliced into {carrier}, {where}")
+
+
+def _broken_by(subject: Subject, carrier: str, found: tuple[Splice, ...]) -> set[str]:
+    """The families whose words break into the text; none where it may be somebody's style."""
+    inside = [splice for splice in found if splice.between or splice.glued]
+    families = {splice.family for splice in inside}
+    if len(families) >= FAMILIES_SURE:
+        return families
+    every = {splice.family for splice in found}
     known = families_in(subject.prompt)
-    first = inside[0]
-    where = span(prose, max(0, first.start - 16), first.end + 16)
-    if len(families) >= FAMILIES_SURE and not speaks_of_languages(prose):
-        yield _seen(
-            text,
-            f"words of {len(families)} scripts ({', '.join(sorted(families))}) in one text, {where}",
-        )
-    elif (
-        len(families) == 2
-        and len(inside) >= _SPLICES_TWO_FAMILIES
-        and not speaks_of_languages(prose)
-    ):
-        yield _seen(text, f"words of {' and '.join(sorted(families))} spliced in, {where}")
-    elif (
-        subject.prompt
-        and not families & known
-        and not speaks_of_languages(prose)
-        and _breaks_in(carrier, [s for s in inside if s.between])
-    ):
-        yield _seen(text, f"{len(inside)} words of {first.family} spliced into {carrier}, {where}")
-
-
-def _breaks_in(carrier: str, inside: list[object]) -> bool:
-    return len(inside) >= (_SPLICES_ONE_FAMILY if carrier == "Latin" else 2)
+    surprising = bool(subject.prompt) and not every & known
+    if len(every) >= 2 and len(found) >= (2 if surprising else _SPLICES_TWO_FAMILIES + 1):
+        return every
+    between = sum(splice.between for splice in inside)
+    few = _SPLICES_ONE_FAMILY if carrier == "Latin" else 2
+    return families if surprising and between >= few else set()
 
 
 def _seen(text: Text, what: str) -> Seen:
