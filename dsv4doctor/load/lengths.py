@@ -1,7 +1,7 @@
 """How many tokens a text will be, near enough to plan a prompt's length.
 
-Counts pieces as byte-pair tokenizers tend to cut them: five letters with the space before them, up
-to four digits, a punctuation mark. That is what the lab's tokenizer does, so lengths there are
+Counts pieces about as long as those of byte-pair tokenizers: five letters or digits with the space
+before them, or a punctuation mark. That is what the lab's tokenizer does, so lengths there are
 right to a few tokens; a real tokenizer keeps common words whole and gives somewhat fewer.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from dsv4doctor.session import Message
 
-_PIECES = re.compile(r" ?[^\W\d_]{1,5}| ?\d{1,4}| ?[^\w\s]|[\s\S]")
+_PIECES = re.compile(r" ?[^\W_]{1,5}| ?[^\w\s]|[\s\S]")
 # Filler prose holds about this many characters a token, by the count above.
 PROSE_CHARS_PER_TOKEN = 3.75
 # What DeepSeek-V4's template says about how to call tools, once a prompt.

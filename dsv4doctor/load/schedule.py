@@ -162,7 +162,9 @@ class _Planner:
             _Plan(kind=kinds[(self._session + turn) % len(kinds)]) for turn in range(turns)
         ]
         for turn, plan in enumerate(self._plans):
-            if plan.kind is TurnKind.LONG_TEXT:
+            # What we hang up on is text: some parsers hold a call back until it is whole, and
+            # there would be nothing to interrupt.
+            if plan.kind in {TurnKind.LONG_TEXT, TurnKind.ABORTED}:
                 self._ask_passage(turn, plan)
             else:
                 self._ask_calls(turn, plan)
