@@ -119,24 +119,17 @@ def serve(
 
     Prints one JSON line on stdout when ready: base_url, pid, ground_truth. The log is on stderr.
     """
-    from dsv4doctor.flows.lab import LabPlan, serve_lab
-    from dsv4doctor.lab.http_launch import DEFAULT_FAULTS, LaunchOptions, resolve_index_k
+    from dsv4doctor.flows.lab import LabPlan, LaunchOptions, serve_lab
 
-    _check_parsers(tool_call_parser, parser_group)
     options = LaunchOptions(
         host=host,
         port=port,
         model_path=model_path,
         served_model_name=served_model_name or model_path,
-        index_k=resolve_index_k(
-            index_k.value if index_k else None,
-            fp4_indexer=enable_deepseek_v4_fp4_indexer,
-            environment=os.environ,
-        ),
         hicache=enable_hierarchical_cache,
         hicache_ratio=hicache_ratio,
         overlap_schedule=not disable_overlap_schedule,
-        faults=tuple(fault or DEFAULT_FAULTS),
+        faults=tuple(fault or LaunchOptions().faults),
         fixes=tuple(fix or ()),
         seed=seed,
         ground_truth=os.path.abspath(ground_truth) if ground_truth else None,
@@ -160,23 +153,15 @@ def serve(
         "slack_ms": slack_ms,
         "copy_bytes_per_ms": copy_bytes_per_ms,
     }
-    code = serve_lab(LabPlan(options=options, physics=physics))
+    plan = LabPlan(
+        options=options,
+        index_k=index_k.value if index_k else None,
+        fp4_indexer=enable_deepseek_v4_fp4_indexer,
+        physics=physics,
+    )
+    code = serve_lab(plan)
     if code:
         raise typer.Exit(code)
-
-
-def _check_parsers(tool_call_parser: str, parser_group: str) -> None:
-    from dsv4doctor.errors import UsageError
-    from dsv4doctor.lab.http_launch import PARSER_GROUPS
-
-    if tool_call_parser not in {"deepseekv4", "none"}:
-        raise UsageError(
-            f"the lab has no tool-call parser {tool_call_parser}", "deepseekv4, or none"
-        )
-    if parser_group not in PARSER_GROUPS:
-        raise UsageError(
-            f"there is no parser group {parser_group}", f"one of {', '.join(PARSER_GROUPS)}"
-        )
 
 
 def _launch_command() -> str:

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dsv4doctor.errors import UsageError
+from dsv4doctor.lab.http_launch import PARSER_GROUPS, LaunchOptions, resolve_index_k
 
 if TYPE_CHECKING:
     from dsv4doctor.lab.config import EngineConfig
-    from dsv4doctor.lab.http_launch import LaunchOptions
     from dsv4doctor.lab.http_log import PoolSizes
+
+__all__ = ["LabPlan", "LaunchOptions", "engine_config", "serve_lab"]
 
 SWITCH_INTERVAL_S = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabPlan:
-    """One launch: what the server needs, and engine settings by name (None: the default)."""
+    """One launch as the flags say it.
+
+    The index-K dtype is decided by `index_k`, `fp4_indexer` and the environment together; `physics`
+    are engine settings by name, None for the default.
+    """
 
     options: LaunchOptions
+    index_k: str | None = None
+    fp4_indexer: bool = False
     physics: Mapping[str, float | int | None] = field(default_factory=dict)
 
 
@@ -43,8 +51,8 @@ def serve_lab(plan: LabPlan) -> int:
     from dsv4doctor.lab.http_log import log, log_boot
     from dsv4doctor.lab.server import serve
 
-    options = plan.options
-    config = engine_config(plan)
+    options = _resolve(plan)
+    config = engine_config(options, plan.physics)
     engine = Engine(config, _ground_truth_path(options))
     log(f"server_args={options.launch_command or 'dsv4doctor lab serve'}", rank="")
     log_boot(options, _pool_sizes(config))
@@ -59,7 +67,31 @@ def serve_lab(plan: LabPlan) -> int:
         engine.close()
 
 
-def engine_config(plan: LabPlan) -> EngineConfig:
+def _resolve(plan: LabPlan) -> LaunchOptions:
+    """The options with the index-K dtype in force.
+
+    Raises:
+        UsageError: for a parser that the lab does not have, or two index-K dtypes.
+    """
+    options = plan.options
+    if options.tool_call_parser not in {"deepseekv4", None}:
+        raise UsageError(
+            f"the lab has no tool-call parser {options.tool_call_parser}", "deepseekv4, or none"
+        )
+    if options.parser_group not in PARSER_GROUPS:
+        raise UsageError(
+            f"there is no parser group {options.parser_group}",
+            f"one of {', '.join(PARSER_GROUPS)}",
+        )
+    index_k = resolve_index_k(
+        plan.index_k, fp4_indexer=plan.fp4_indexer, environment=options.environment
+    )
+    return replace(options, index_k=index_k)
+
+
+def engine_config(
+    options: LaunchOptions, overrides: Mapping[str, float | int | None]
+) -> EngineConfig:
     """The engine's settings.
 
     Raises:
@@ -67,8 +99,7 @@ def engine_config(plan: LabPlan) -> EngineConfig:
     """
     from dsv4doctor.lab.config import EngineConfig
 
-    options = plan.options
-    physics = {name: value for name, value in plan.physics.items() if value is not None}
+    physics = {name: value for name, value in overrides.items() if value is not None}
     for name, value in physics.items():
         if value <= 0:
             raise UsageError(f"--{name.replace('_', '-')} is {value}", "give a positive number")
