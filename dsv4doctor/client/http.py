@@ -253,6 +253,8 @@ def _failure_of(error: Exception, endpoint: Endpoint, connect_timeout_s: float) 
         message = f"no connection to {where} within {connect_timeout_s:g} s"
     elif isinstance(cause, aiohttp.ClientConnectorCertificateError):
         message = f"TLS certificate of {where} refused: {cause.certificate_error}"
+    elif isinstance(cause, aiohttp.ClientConnectorSSLError):
+        message = f"{where} does not speak TLS as asked: {_one_line(cause.os_error)}"
     elif isinstance(cause, aiohttp.ClientConnectorDNSError):
         message = f"host of {where} is unknown"
     elif isinstance(cause, aiohttp.ClientConnectorError):

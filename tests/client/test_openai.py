@@ -19,9 +19,10 @@ from dsv4doctor.target import parse_endpoint
 
 BODY = encode_body({"model": "m", "messages": [], "max_tokens": 9, "stream": True})
 QUICK = Deadlines(connect_s=2.0, first_token_s=0.4, stall_s=0.4, total_s=20.0)
+PATIENT = Deadlines(connect_s=5.0, stall_s=20.0, total_s=30.0)
 
 
-def ask(url: str, *, deadlines: Deadlines = QUICK, times: int = 1, **request) -> list[Outcome]:
+def ask(url: str, *, deadlines: Deadlines = PATIENT, times: int = 1, **request) -> list[Outcome]:
     """The outcomes of `times` requests after one another over one client."""
 
     async def run() -> list[Outcome]:
@@ -87,16 +88,22 @@ MERGED = {
 
 
 @pytest.mark.parametrize(("case", "calls"), MERGED.items(), ids=MERGED.keys())
-@pytest.mark.parametrize("stream", [True, False])
-def test_tool_calls_are_merged_as_each_server_emits_them(canned, case, calls, stream) -> None:
-    if not stream and case != "whole":
-        pytest.skip("streams only")
-    reply = ask_once(f"{canned}/{case}", stream=stream).reply
+def test_tool_calls_are_merged_as_each_server_emits_them(canned, case, calls) -> None:
+    reply = ask_once(f"{canned}/{case}").reply
     assert reply.failure is None
     assert reply.response.finish_reason == "tool_calls"
     assert reply.response.tool_calls == tuple(ToolCall(type="function", **call) for call in calls)
     if case in {"sglang_call", "vllm_call"}:
         assert reply.response.reasoning_content == "think"
+
+
+def test_a_whole_reply_is_read(canned: str) -> None:
+    reply = ask_once(f"{canned}/whole", stream=False).reply
+    assert reply.failure is None
+    assert reply.response.content == ""
+    assert reply.response.tool_calls == (ToolCall(type="function", index=0, **LOOK),)
+    assert reply.usage == Usage(prompt_tokens=5, completion_tokens=2)
+    assert reply.timing.ttft_ms is None
 
 
 FAILURES = {
@@ -128,7 +135,8 @@ FAILURES = {
 @pytest.mark.parametrize(("case", "expected"), FAILURES.items(), ids=FAILURES.keys())
 def test_every_fault_is_one_clear_failure(canned, case, expected) -> None:
     kind, message, status = expected
-    failure = ask_once(f"{canned}/{case}").reply.failure
+    deadlines = QUICK if case in {"mute", "silent", "pings"} else PATIENT
+    failure = ask_once(f"{canned}/{case}", deadlines=deadlines).reply.failure
     assert failure is not None
     assert (failure.kind, failure.http_status) == (kind, status)
     assert message in failure.message
@@ -137,12 +145,12 @@ def test_every_fault_is_one_clear_failure(canned, case, expected) -> None:
 
 def test_an_invalid_chunk_header_does_not_hang(canned: str) -> None:
     # The library notices it or waits for ever, by how the bytes fell into reads.
-    failure = ask_once(f"{canned}/bad_chunk_header").reply.failure
+    failure = ask_once(f"{canned}/bad_chunk_header", deadlines=QUICK).reply.failure
     assert failure.kind in {Label.PROTOCOL_ERROR, Label.STALLED}
 
 
 def test_what_came_before_a_fault_is_kept(canned: str) -> None:
-    reply = ask_once(f"{canned}/silent").reply
+    reply = ask_once(f"{canned}/silent", deadlines=QUICK).reply
     assert reply.response.content == "abc"
     assert b'"content": "c"' in reply.raw
     assert not reply.raw_truncated

@@ -2,7 +2,8 @@
 
 The first path segment of a request names the case: `http://HOST:PORT/cut/v1/chat/completions` is
 answered by `cut`. A suffix after a dot (`/silent_two.a7/...`) gives a test its own request count.
-Prints one JSON line with its port and ends at the end of stdin.
+Prints one JSON line with its port and ends at the end of stdin. A PEM file with key and certificate
+as argument makes it speak TLS.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import ssl
 import sys
 import zlib
 from collections import Counter
@@ -531,7 +533,11 @@ async def _other_routes(call: Call) -> bool:
 
 
 async def _read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Call | None:
-    head = await reader.readuntil(b"\r\n\r\n")
+    start = await reader.readexactly(1)
+    if not start.isalpha():  # a TLS hello, say
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        raise Hangup
+    head = start + await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ")
     headers = dict(line.lower().split(": ", 1) for line in lines if ": " in line)
@@ -560,7 +566,11 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def _main() -> None:
-    server = await asyncio.start_server(_serve, "127.0.0.1", 0, limit=1 << 24)
+    tls = None
+    if len(sys.argv) > 1:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(sys.argv[1])
+    server = await asyncio.start_server(_serve, "127.0.0.1", 0, limit=1 << 24, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     print(json.dumps({"port": port}), flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -11,15 +12,21 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture(scope="session")
-def canned() -> Iterator[str]:
-    """The server's root; a case is a first path segment below it."""
+@contextlib.contextmanager
+def running(*arguments: str) -> Iterator[int]:
+    """The port of a canned server that lives inside the block."""
     with subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("canned.py"))],
+        [sys.executable, str(Path(__file__).with_name("canned.py")), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
-        port = json.loads(process.stdout.readline())["port"]
-        yield f"http://127.0.0.1:{port}"
+        yield json.loads(process.stdout.readline())["port"]
         process.kill()
+
+
+@pytest.fixture(scope="session")
+def canned() -> Iterator[str]:
+    """The server's root; a case is a first path segment below it."""
+    with running() as port:
+        yield f"http://127.0.0.1:{port}"
