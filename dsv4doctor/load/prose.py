@@ -15,8 +15,8 @@ def _words(listed: str) -> tuple[str, ...]:
 
 
 _ADJECTIVES = _words(
-    "quiet narrow early late careful steady heavy light spare upper lower northern southern "
-    "eastern western plain rough smooth bright dull warm cold dry damp new short long broad "
+    "quiet narrow brief late careful steady heavy light spare topmost lower northern southern "
+    "rural western plain rough smooth bright dull warm cold dry damp new short long broad "
     "simple patient regular second third full local distant gentle sharp clean worn silver wooden "
     "painted covered hidden public private useful common formal recent modern"
 )
