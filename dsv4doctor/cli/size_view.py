@@ -117,7 +117,8 @@ def _bar(console: Console, body: dict[str, Any]) -> None:
     edge = min(BAR_WIDTH, round(budget * scale))
     over = body["over_commit_bytes"]
     note = f"{format_bytes(over)} over" if over > 0 else f"{format_bytes(-over)} free"
-    console.print(Text("  " + " " * max(edge - 1, 0) + "^ budget, " + note, style="dim"))
+    label = f"budget, {note} ^"
+    console.print(Text("  " + label.rjust(edge), style="dim"))
 
 
 def _table(*columns: str) -> Table:
@@ -198,7 +199,7 @@ def _formats(console: Console, body: dict[str, Any]) -> None:
         "index-K", "counted", "stored", "tokens", "if priced right", "against fp8", "over"
     )
     for row in rows:
-        name = row["dtype"] if row["available"] else f"{row['dtype']} (not in this release)"
+        name = row["dtype"] + ("" if row["stored_by_this_release"] else " (not in this release)")
         against = row["tokens_against_fp8"]
         over = row["over_commit_bytes"]
         table.add_row(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
 from dsv4doctor.finding import Certainty, Evidence, Finding, Severity
-from dsv4doctor.flows.size_log import LogSizing, size_log
 from dsv4doctor.flows.size_sources import (
     DEFAULT_AVAILABLE_BYTES,
     Gathered,
@@ -39,8 +38,11 @@ from dsv4doctor.sizing.verdict import (
     judged_figures,
 )
 from dsv4doctor.sizing.versions import accounting_of
-from dsv4doctor.sizing.vllm import VllmPlan, is_executed, plan_vllm, read_vllm_spec, vllm_figures
 from dsv4doctor.units import format_bytes, format_tokens
+
+if TYPE_CHECKING:
+    from dsv4doctor.flows.size_log import LogSizing
+    from dsv4doctor.sizing.vllm import VllmPlan
 
 Note = Callable[[str], None]
 
@@ -95,7 +97,7 @@ def _plan(inputs: Inputs, accounting: Accounting) -> Plan:
     except Refusal as refusal:
         raise UsageError(
             f"SGLang {accounting.newest} refuses this combination: {refusal}",
-            "change one of the two; the message names them",
+            "another --version, or without what the message names",
         ) from refusal
 
 
@@ -183,6 +185,8 @@ def _fleet(inputs: Inputs, gathered: Gathered, ask: SizeAsk) -> Fleet:
 
 
 def _size_vllm(gathered: Gathered, ask: SizeAsk) -> SizeOutcome:
+    from dsv4doctor.sizing.vllm import is_executed, plan_vllm, read_vllm_spec, vllm_figures
+
     data = dict(gathered.spec)
     budget = ask.available_bytes or data.get("available_bytes") or DEFAULT_AVAILABLE_BYTES
     data["available_bytes"] = budget
@@ -257,6 +261,8 @@ def _size_dsa(gathered: Gathered, model: DsaModel, ask: SizeAsk) -> SizeOutcome:
 
 
 def _from_log(ask: SizeAsk, note: Note) -> SizeOutcome:
+    from dsv4doctor.flows.size_log import size_log
+
     assert ask.from_log is not None
     sized = size_log(read_lines(ask.from_log, "--from-log"), ask.args, ask.version, ask.model)
     log_body = _log_body(sized)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,12 +15,14 @@ from dsv4doctor.sizing.inputs import DEFAULT_MAX_RUNNING_REQUESTS, Inputs
 from dsv4doctor.sizing.launch import sglang_spec
 from dsv4doctor.sizing.layouts import index_row_bytes
 from dsv4doctor.sizing.plan import Plan, make_plan
+from dsv4doctor.sizing.refusal import Refusal
 from dsv4doctor.sizing.spec import read_spec
 from dsv4doctor.sizing.versions import accounting_of
 from dsv4doctor.units import GIB
 
 _GIB_STEP = 0.01  # the log prints GiB to two places
 _INDEX_POOL = "deepseek_v4_c4_indexer"
+_MOST_TRIED = 60  # candidates compared in full; a log rarely leaves ten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +65,36 @@ def size_log(
             boot=boot, release=releases[-1], plan=None, matches=(), differences=(),
             index_k_proven=proven,
         )  # fmt: skip
-    best = matches[0]
-    inputs = best.inputs
-    if proven is not None and proven != inputs.index_dtype:
-        inputs = replace(inputs, index_dtype=_stored_as(proven, inputs.index_dtype))
-    plan = make_plan(inputs, accounting_of(best.release)[0])
+    release, plan, differences = _best(boot, matches, proven)
     return LogSizing(
         boot=boot,
-        release=best.release,
+        release=release,
         plan=plan,
         matches=matches,
-        differences=tuple(_differences(boot, plan)),
+        differences=differences,
         index_k_proven=proven,
     )
+
+
+def _best(
+    boot: BootReport, matches: Iterable[Match], proven: str | None
+) -> tuple[str, Plan | None, tuple[dict[str, Any], ...]]:
+    """The match whose other figures agree best with the log's, too; the plainest of equals."""
+    best: tuple[str, Plan | None, tuple[dict[str, Any], ...]] = ("", None, ())
+    fewest = -1
+    for match in itertools.islice(matches, _MOST_TRIED):
+        inputs = match.inputs
+        if proven is not None and proven != inputs.index_dtype:
+            inputs = replace(inputs, index_dtype=_stored_as(proven, inputs.index_dtype))
+        try:
+            plan = make_plan(inputs, accounting_of(match.release)[0])
+        except Refusal:
+            continue
+        rows = tuple(_differences(boot, plan))
+        off = sum(not row["within_rounding"] for row in rows)
+        if fewest < 0 or off < fewest:
+            best, fewest = (match.release, plan, rows), off
+    return best
 
 
 def _stored_as(proven: str, priced: str) -> str:

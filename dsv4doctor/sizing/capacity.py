@@ -83,7 +83,7 @@ def index_formats(inputs: Inputs, planner: Planner) -> list[dict[str, Any]]:
         rows.append(
             {
                 "dtype": dtype,
-                "available": plan.geometry.index_stored == asked,
+                "stored_by_this_release": dtype != "bf16" and plan.geometry.index_stored == asked,
                 "bytes_per_token_counted": plan.geometry.index_counted,
                 "bytes_per_token_allocated": plan.geometry.index_stored,
                 "bytes_per_full_token": plan.price.per_full_token,

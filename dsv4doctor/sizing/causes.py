@@ -22,9 +22,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waste:
-    """Bytes that are priced and allocated and can never be used."""
+    """Bytes that are priced and can never be used: allocated for nothing, or left free."""
 
     name: str
+    title: str
     wasted_bytes: float
     words: str
 
@@ -177,7 +178,7 @@ def _draft_words(plan: Plan, over: float) -> str:
 
 
 def find_waste(plan: Plan) -> tuple[Waste, ...]:
-    """Priced and allocated bytes that nothing can reach."""
+    """Priced bytes that nothing can use."""
     if plan.allocation is None:
         return ()
     geometry, accounting = plan.geometry, plan.accounting
@@ -193,6 +194,7 @@ def find_waste(plan: Plan) -> tuple[Waste, ...]:
             found.append(
                 Waste(
                     name="unreachable_state",
+                    title=f"{format_bytes(lost)} of the compress state can never be reached",
                     wasted_bytes=lost,
                     words=f"compress state is sized per {geometry.window} tokens and addressed per "
                     f"{geometry.page}-token page: {100 * (1 - reachable):.0f} % of its rows are "
@@ -201,10 +203,12 @@ def find_waste(plan: Plan) -> tuple[Waste, ...]:
             )
     short = geometry.index_counted - geometry.index_stored
     if short > 0 and plan.pools is not None:
+        free = short * geometry.stored.count(4) / 4 * plan.pools.full
         found.append(
             Waste(
                 name="index_k_overpriced",
-                wasted_bytes=short * geometry.stored.count(4) / 4 * plan.pools.full,
+                title=f"{format_bytes(free)} that index-K is priced at stay free",
+                wasted_bytes=free,
                 words=f"index-K is stored in {geometry.index_stored} B and priced at "
                 f"{geometry.index_counted} B",
             )

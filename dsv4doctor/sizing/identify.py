@@ -99,7 +99,7 @@ def ratio_of_pools(full: int, swa: int, page: int) -> float | None:
         return None
     low, high = swa / full, (swa + page) / full
     for places in range(1, 7):
-        step = 10**-places
+        step = float(10**-places)
         ratio = round(-(-low // step) * step, places)
         if low <= ratio < high:
             return ratio

@@ -108,7 +108,7 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
                 rule="SIZING_WASTE",
                 severity=Severity.INFO,
                 certainty=Certainty.INFERRED if judged.estimates else Certainty.MEASURED,
-                title=f"{format_bytes(waste.wasted_bytes)} of the pools can never be used",
+                title=waste.title,
                 evidence=(Evidence(where=f"size.{waste.name}", what=waste.words),),
             )
         )

@@ -78,12 +78,12 @@ def test_a_whole_boot() -> None:
 def test_server_arguments_line() -> None:
     boot = read_boot(
         [
-            "[2026-05-15 10:11:00] server_args=ServerArgs(model_path='deepseek-ai/DeepSeek-V4-Pro', "
+            "[2026-05-15 10:11:00] server_args=ServerArgs(model_path='ds/DeepSeek-V4-Pro', "
             "tp_size=8, max_running_requests=64, swa_full_tokens_ratio=0.15, "
             "speculative_algorithm=None, disable_radix_cache=False)\n"
         ]
     )
-    assert boot.server_args["model_path"] == "deepseek-ai/DeepSeek-V4-Pro"
+    assert boot.server_args["model_path"] == "ds/DeepSeek-V4-Pro"
     assert boot.server_args["max_running_requests"] == "64"
     assert boot.server_args["speculative_algorithm"] == "None"
 
