@@ -271,15 +271,39 @@ def test_times_that_cannot_be_believed_are_marked() -> None:
     assert "Under 100 samples p99 is the maximum: whole response." in shown
 
 
-def test_the_lab_is_named_and_its_flags_return_in_the_commands() -> None:
-    lab = {"index_k": "bf16", "hicache": True, "faults": ["index-race"], "fixes": []}
+@pytest.mark.parametrize(
+    ("lab", "again"),
+    [
+        (True, "$ dsv4doctor repro --seed 42 --sessions 60"),
+        (
+            {"index_k": "bf16", "hicache": True, "faults": ["index-race"], "fixes": []},
+            "$ dsv4doctor repro --seed 42 --sessions 60 --turns 6 --context-tokens 2000:9000\n",
+        ),
+        (
+            {
+                "index_k": "fp8",
+                "hicache": False,
+                "faults": ["none", "x y"],
+                "fixes": ["index-gate"],
+            },
+            "$ dsv4doctor repro --lab-index-k fp8 --lab-hicache off --lab-fault none --lab-fault "
+            "'x y' --lab-fix index-gate --seed 42 --sessions 60",
+        ),
+    ],
+)
+def test_the_lab_is_named_and_its_flags_return_in_the_commands(lab: Any, again: str) -> None:
     target = {"base_url": "http://127.0.0.1:4242", "lab": lab}
     shown = FORMATS[0].render(
         build_repro_report("corrupted", summary(target=target, context_tokens=[2000, 9000]))
     )
     assert "the built-in lab" in shown
-    assert (
-        "$ dsv4doctor repro --seed 42 --lab-index-k bf16 --lab-hicache on --lab-fault index-race "
-        "--sessions 60 --turns 6 --context-tokens 2000:9000" in shown
-    )
+    assert again in shown
     assert "--base-url" not in shown
+
+
+def test_the_labs_suspects_are_changed_one_at_a_time() -> None:
+    lab = {"index_k": "bf16", "hicache": True, "faults": ["index-race"], "fixes": []}
+    shown = FORMATS[0].render(build_repro_report("corrupted", summary(target={"lab": lab})))
+    assert "$ dsv4doctor repro --lab-hicache off --seed 42\n" in shown
+    assert "$ dsv4doctor repro --lab-index-k fp8 --seed 42\n" in shown
+    assert "$ dsv4doctor repro --lab-fix index-gate --seed 42\n" in shown

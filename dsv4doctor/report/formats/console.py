@@ -27,6 +27,8 @@ SUFFIX = ".txt"
 _WIDTH = 100
 _NOTE_CHARS = 1200
 _CELL_CHARS = 400
+# What was received stands in full elsewhere; a cell shows how it begins and ends.
+_VERBATIM_CHARS = 160
 _LINE_CHARS = 1000
 # Legible on black and on white; yellow and cyan are not.
 _STYLES = {
@@ -115,5 +117,10 @@ def _print_table(table: Table, console: Console) -> None:
             overflow="fold",
         )
     for row in table.rows:
-        grid.add_row(*(Text(one_line(cell, _CELL_CHARS)) for cell in row))
+        grid.add_row(
+            *(
+                Text(one_line(cell, _VERBATIM_CHARS if column.is_verbatim else _CELL_CHARS))
+                for column, cell in zip(table.columns, row, strict=True)
+            )
+        )
     console.print(grid)

@@ -20,6 +20,8 @@ from dsv4doctor.safetext import markdown_block, markdown_code, markdown_text, on
 NAME = "markdown"
 SUFFIX = ".md"
 _CELL_CHARS = 400
+# What was received stands in full elsewhere; a cell shows how it begins and ends.
+_VERBATIM_CHARS = 160
 _LINE_CHARS = 1000
 # Words and numbers, which no Markdown reads as anything else; all other values are code spans.
 # An underscore inside a word emphasises nothing, one beside a word does; `www.` becomes a link.
@@ -62,7 +64,7 @@ def _table(table: Table) -> str:
     rules = ["---:" if column.is_number else "---" for column in table.columns]
     rows = [
         [
-            markdown_code(cell, _CELL_CHARS) if column.is_verbatim else _cell(cell)
+            markdown_code(cell, _VERBATIM_CHARS) if column.is_verbatim else _cell(cell)
             for column, cell in zip(table.columns, row, strict=True)
         ]
         for row in table.rows
