@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+import orjson
+
 # Enough line numbers to find the damage; the count says how much more there is.
 _NAMED_LINES = 20
 
@@ -37,15 +39,16 @@ class Damage:
         return "; ".join(parts)
 
 
-def encode(value: Any, *, indent: int | None = None) -> bytes:
+def encode(value: Any, *, indent: bool = False) -> bytes:
     """`value` as JSON. Lone surrogates are written as escapes, so that they read back as they were;
     NaN and infinities, which JSON lacks, become null; dataclasses become objects.
     """
     try:
-        text = _dumps(value, indent=indent, ascii_only=False)
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        return _dumps(value, indent=indent, ascii_only=True).encode("ascii")
+        return orjson.dumps(value, _plain, orjson.OPT_INDENT_2 if indent else None)
+    except orjson.JSONEncodeError:
+        # orjson refuses lone surrogates and integers beyond 64 bits; the standard library does not.
+        width = 2 if indent else None
+        return json.dumps(_finite(value), indent=width, default=_plain).encode("ascii")
 
 
 def read_objects(path: Path, damage: Damage) -> Iterator[dict[str, Any]]:
@@ -82,22 +85,26 @@ def whole_length(path: Path) -> int:
     return 0
 
 
+def loads(text: bytes) -> Any:
+    """The JSON value of `text`, lone surrogates and large integers included.
+
+    Raises:
+        ValueError: if it is no JSON, or nested beyond what can be read.
+    """
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        try:
+            return json.loads(text)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+
 def _loads(line: bytes) -> Any:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return loads(line)
+    except ValueError:
         return None
-
-
-def _dumps(value: Any, *, indent: int | None, ascii_only: bool) -> str:
-    try:
-        return json.dumps(
-            value, indent=indent, ensure_ascii=ascii_only, allow_nan=False, default=_plain
-        )
-    except ValueError as error:
-        if isinstance(error, UnicodeEncodeError):
-            raise
-        return json.dumps(_finite(value), indent=indent, ensure_ascii=ascii_only, default=_plain)
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dsv4doctor import SCHEMA_VERSION, __version__
+from dsv4doctor.artifacts.jsonlines import loads
 from dsv4doctor.errors import UsageError
 from dsv4doctor.redact import redact_argv, redact_value
 
@@ -96,10 +96,10 @@ def read_object(path: Path) -> dict[str, Any]:
         UsageError: if it cannot be read or holds none.
     """
     try:
-        value = json.loads(path.read_bytes())
+        value = loads(path.read_bytes())
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", _HINT) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"{path} is damaged: {error}", _HINT) from error
     if not isinstance(value, dict):
         raise UsageError(f"{path} is damaged: it holds no object", _HINT)

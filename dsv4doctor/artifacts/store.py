@@ -18,7 +18,6 @@ they are the old or the new, never a mixture. One process at a time may write: t
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from dsv4doctor.artifacts.diskfull import told_plainly
-from dsv4doctor.artifacts.jsonlines import Damage, encode, read_objects, whole_length
+from dsv4doctor.artifacts.jsonlines import Damage, encode, loads, read_objects, whole_length
 from dsv4doctor.artifacts.manifest import (
     MANIFEST,
     NewRun,
@@ -141,7 +140,7 @@ class RunDirectory:
 
     def write_summary(self, summary: Any) -> None:
         """Replace the summary."""
-        self._write(SUMMARY, encode(summary, indent=2) + b"\n")
+        self._write(SUMMARY, encode(summary, indent=True) + b"\n")
 
     def write_text(self, name: str, text: str) -> Path:
         """Replace a text file of the run, such as `report.md`; its path."""
@@ -195,7 +194,7 @@ class RunDirectory:
         return 1
 
     def _write_manifest(self) -> None:
-        self._write(MANIFEST, encode(self.manifest, indent=2) + b"\n")
+        self._write(MANIFEST, encode(self.manifest, indent=True) + b"\n")
 
     def _write(self, name: str, content: bytes) -> Path:
         target = self.path / name
@@ -257,6 +256,6 @@ def _make_folder(output_dir: Path, began: datetime, name: str) -> Path:
 
 def _is_object(line: bytes) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+        return isinstance(loads(line), dict)
+    except ValueError:
         return False

@@ -90,6 +90,8 @@ def test_text_is_stored_as_received(tmp_path: Path) -> None:
         run.append_record({"content": text})
     assert [record["content"] for record in run.records()] == HOSTILE
     assert (run.path / RECORDS).read_bytes().count(b"\n") == len(HOSTILE)
+    run.append_record({"big": 2**70})
+    assert list(run.records())[-1] == {"big": 2**70}
     run.append_record({"number": math.inf, "deep": [{"nan": math.nan}]})
     assert list(run.records())[-1] == {"number": None, "deep": [{"nan": None}]}
 
