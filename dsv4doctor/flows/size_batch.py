@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_USAGE, DoctorError
 from dsv4doctor.sizing.plan import make_plan, plan_figures
@@ -38,15 +39,15 @@ def size_lines(lines: Iterable[str], tally: BatchTally) -> Iterator[str]:
             continue
         tally.rows += 1
         answer = _answer(line, number, tally)
-        yield json.dumps(answer, allow_nan=False, separators=(",", ":"))
+        yield orjson.dumps(answer).decode()
 
 
 def _answer(line: str, number: int, tally: BatchTally) -> dict[str, Any]:
     try:
-        data = json.loads(line)
+        data = orjson.loads(line)
         if not isinstance(data, dict):
             raise ValueError("no JSON object")
-    except (ValueError, RecursionError) as problem:
+    except ValueError as problem:
         tally.unusable += 1
         return {"error": f"line {number} is no spec: {problem}"}
     try:

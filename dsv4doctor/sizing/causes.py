@@ -17,7 +17,6 @@ class Cause:
 
     name: str
     over_bytes: float
-    words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,17 +108,15 @@ def find_causes(plan: Plan) -> tuple[Cause, ...]:
     allocated = dict(plan.allocation.allocated_bytes)
     draft = believed.pop("draft")
     found = [
-        Cause(name=name, over_bytes=over, words=_words(plan, name, over))
+        Cause(name=name, over_bytes=over)
         for name in {**believed, **allocated}
         if (over := allocated.get(name, 0) - believed.get(name, 0))
     ]
     over = plan.draft.total - draft
     if over:
-        found.append(Cause(name="draft", over_bytes=over, words=_draft_words(plan, over)))
+        found.append(Cause(name="draft", over_bytes=over))
     left = plan.pools.estimated_bytes - plan.inputs.available_bytes
-    found.append(
-        Cause(name="rounding", over_bytes=left, words="tokens are rounded down to whole pages")
-    )
+    found.append(Cause(name="rounding", over_bytes=left))
     return tuple(sorted(found, key=lambda cause: -abs(cause.over_bytes)))
 
 
@@ -130,11 +127,15 @@ def over_commit_words(plan: Plan, causes: tuple[Cause, ...]) -> str | None:
         return None
     same = [cause for cause in causes if cause.over_bytes * total > 0]
     named = [c for c in same if abs(c.over_bytes) >= NOTEWORTHY_SHARE * abs(total)] or same[:1]
-    return "; ".join(f"{cause.words} ({format_bytes(cause.over_bytes)})" for cause in named)
+    return "; ".join(f"{_words(plan, c)} ({format_bytes(c.over_bytes)})" for c in named)
 
 
-def _words(plan: Plan, name: str, over: float) -> str:
-    geometry = plan.geometry
+def _words(plan: Plan, cause: Cause) -> str:
+    geometry, name, over = plan.geometry, cause.name, cause.over_bytes
+    if name == "rounding":
+        return "tokens are rounded down to whole pages"
+    if name == "draft":
+        return _draft_words(plan, over)
     if name == "index_k" and geometry.index_stored != geometry.index_counted:
         more = geometry.index_stored - geometry.index_counted
         layers = geometry.stored.count(4)
