@@ -1,0 +1,156 @@
+"""Log files as numbered lines: plain, gzip or zstd, from names, globs or standard input.
+
+A source that cannot be read is a value with its reason, not an exception: one vanished file must not
+cost the other ninety. Lines are handed on as bytes; what they mean is `logformats`' concern. Memory
+does not grow with the file: a line longer than the limit is skipped to its end and counted.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+STDIN = "-"
+# The longest line that is judged: far above any reply, far below a memory's end.
+MAX_LINE_BYTES = 16 * 1024 * 1024
+_READ_BYTES = 1 << 20
+_SNIFF_BYTES = 8192
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_UTF8_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line without its line break; `problem` is set where it was not read."""
+
+    number: int
+    raw: bytes
+    problem: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Source:
+    """One log; `bytes_read` counts the file's own (packed) bytes as they are consumed."""
+
+    name: str
+    size: int | None = None
+    bytes_read: int = 0
+    problem: str | None = None
+    _stream: IO[bytes] | None = field(default=None, repr=False)
+
+    def lines(self) -> Iterator[Line]:
+        """The lines from the first on; ends with `problem` set when the source breaks off."""
+        try:
+            with self._open() as packed:
+                stream = _unpacked(packed)
+                if stream is None:
+                    self.problem = "is binary, no log"
+                    return
+                yield from self._numbered(stream, packed)
+        except (OSError, EOFError, zlib.error) as error:
+            self.problem = _reason(error)
+        except Exception as error:
+            # zstandard raises a class of its own, which must not be imported where none is needed.
+            if type(error).__module__.partition(".")[0] not in ("zstd", "zstandard"):
+                raise
+            self.problem = f"is broken zstd data ({error})"
+
+    def _open(self) -> IO[bytes]:
+        if self._stream is not None:
+            return self._stream
+        return Path(self.name).open("rb")
+
+    def _numbered(self, stream: IO[bytes], packed: IO[bytes]) -> Iterator[Line]:
+        number = 0
+        while True:
+            raw = stream.readline(MAX_LINE_BYTES + 1)
+            if not raw:
+                return
+            number += 1
+            self.bytes_read = _position(packed, self.bytes_read + len(raw))
+            if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+                _skip_line(stream)
+                limit = MAX_LINE_BYTES >> 20
+                yield Line(number=number, raw=b"", problem=f"longer than {limit} MiB")
+                continue
+            if number == 1:
+                raw = raw.removeprefix(_UTF8_BOM)
+            yield Line(number=number, raw=raw.rstrip(b"\r\n"))
+
+
+def open_sources(names: Iterable[str]) -> list[Source]:
+    """A source for every name, globs expanded; what cannot be read carries its reason."""
+    sources: list[Source] = []
+    for name in names:
+        if name == STDIN:
+            sources.append(Source(name="<stdin>", _stream=sys.stdin.buffer))
+            continue
+        matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else [name]
+        if Path(name).exists():
+            matches = [name]
+        if not matches:
+            sources.append(Source(name=name, problem="matches no file"))
+        sources.extend(_source(match) for match in matches)
+    return sources
+
+
+def _source(name: str) -> Source:
+    path = Path(name)
+    try:
+        status = path.stat()
+    except OSError as error:
+        return Source(name=name, problem=_reason(error))
+    if path.is_dir():
+        return Source(name=name, problem="is a directory, not a file; name its files or a glob")
+    # A pipe or a device has no size worth showing.
+    return Source(name=name, size=status.st_size if path.is_file() else None)
+
+
+def _unpacked(packed: IO[bytes]) -> IO[bytes] | None:
+    """The stream of plain bytes under gzip or zstd; None for binary data."""
+    buffered = packed if isinstance(packed, io.BufferedReader) else io.BufferedReader(packed)  # type: ignore[type-var]
+    head = buffered.peek(_SNIFF_BYTES)[:_SNIFF_BYTES]
+    stream: IO[bytes] = buffered
+    if head.startswith(_GZIP_MAGIC):
+        stream = io.BufferedReader(gzip.GzipFile(fileobj=buffered), _READ_BYTES)  # type: ignore[arg-type]
+    elif head.startswith(_ZSTD_MAGIC):
+        import zstandard
+
+        reader = zstandard.ZstdDecompressor().stream_reader(buffered, read_across_frames=True)
+        stream = io.BufferedReader(reader, _READ_BYTES)
+    if stream is not buffered:
+        head = stream.peek(_SNIFF_BYTES)[:_SNIFF_BYTES]  # type: ignore[attr-defined]
+    return None if b"\x00" in head else stream
+
+
+def _skip_line(stream: IO[bytes]) -> None:
+    while True:
+        piece = stream.readline(_READ_BYTES)
+        if not piece or piece.endswith(b"\n"):
+            return
+
+
+def _position(packed: IO[bytes], fallback: int) -> int:
+    try:
+        return packed.tell()
+    except (OSError, ValueError):
+        return fallback
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "is not there"
+    if isinstance(error, PermissionError):
+        return "may not be read"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return f"breaks off ({error})"

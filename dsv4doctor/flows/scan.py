@@ -1,0 +1,250 @@
+"""`scan`: read logs line by line, judge every response, say what is in them and when it began."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dsv4doctor.artifacts.logfiles import Line, Source, open_sources
+from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
+from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.flows.scan_output import VerdictTable
+from dsv4doctor.flows.scan_records import Judged, LineReader, Outcome, judge_lines
+from dsv4doctor.flows.scan_tally import Tally
+from dsv4doctor.progress import Progress, Silent
+
+# What one worker gets at a time: long enough to outweigh the hand-over, short enough to spread.
+_BATCH_BYTES = 1 << 20
+_BATCH_LINES = 2000
+# Batches under way a worker; bounds the memory whatever the log's size.
+_AHEAD = 3
+_UPDATE_S = 0.2
+_HEAD = b"{"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanPlan:
+    """What to scan and what to keep."""
+
+    files: tuple[str, ...]
+    per_record: bool = False
+    group_by: tuple[str, ...] = ()
+    output: Path | None = None
+    jobs: int = 1
+    fail_on: Severity = Severity.WARNING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanState:
+    """How far a scan is: bytes of the files as they lie, seconds."""
+
+    source: str
+    bytes_read: int
+    bytes_total: int | None
+    records: int
+    corrupted: int
+    elapsed_s: float
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds left at the pace so far; None where it cannot be said."""
+        if not self.bytes_total or not self.bytes_read:
+            return None
+        return self.elapsed_s * max(0, self.bytes_total - self.bytes_read) / self.bytes_read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanResult:
+    """What a scan found; `body` is the document's `scan` member."""
+
+    verdict: str
+    exit_code: int
+    findings: tuple[Finding, ...]
+    body: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Keeper:
+    """Where outcomes go: counted always, kept or written where asked for."""
+
+    tally: Tally
+    per_record: bool
+    table: VerdictTable | None
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(self, outcome: Outcome) -> None:
+        self.tally.add(outcome)
+        if not isinstance(outcome, Judged):
+            return
+        if self.table is not None:
+            self.table.add(outcome)
+        if self.per_record:
+            self.records.append(_record(outcome))
+
+
+def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
+    """Scan everything that the plan names.
+
+    Raises:
+        UsageError: when not one of the files can be read, or the output cannot be written.
+    """
+    progress = progress or Silent()
+    sources = open_sources(plan.files)
+    readable = [source for source in sources if source.problem is None]
+    for source in sources:
+        if source.problem is not None:
+            progress.note(f"{source.name}: {source.problem}")
+    if not readable:
+        raise UsageError(
+            _nothing(sources), "name log files, a quoted glob, or - for standard input"
+        )
+    tally = Tally(group_by=plan.group_by)
+    if plan.output is None:
+        keeper = _Keeper(tally, plan.per_record, None)
+        _read_all(plan, readable, keeper, progress)
+    else:
+        with VerdictTable(plan.output, plan.group_by) as table:
+            keeper = _Keeper(tally, plan.per_record, table)
+            _read_all(plan, readable, keeper, progress)
+    if tally.records + tally.failures + tally.aborted + tally.unreadable == 0:
+        broken = [source for source in sources if source.problem is not None]
+        if len(broken) == len(sources):
+            raise UsageError(_nothing(sources), "is it a log of requests and responses?")
+    return _result(plan, sources, keeper)
+
+
+def _read_all(
+    plan: ScanPlan, sources: Sequence[Source], keeper: _Keeper, progress: Progress
+) -> None:
+    sizes = [source.size for source in sources]
+    total = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
+    started = time.monotonic()
+    told = 0.0
+    done = 0
+    pool = ProcessPoolExecutor(plan.jobs) if plan.jobs > 1 else None
+    try:
+        for source in sources:
+            for outcome in _outcomes(source, plan, pool):
+                keeper.take(outcome)
+                now = time.monotonic()
+                if now - told >= _UPDATE_S:
+                    told = now
+                    progress.update(
+                        ScanState(
+                            source=source.name,
+                            bytes_read=done + source.bytes_read,
+                            bytes_total=total,
+                            records=keeper.tally.records,
+                            corrupted=keeper.tally.corrupted,
+                            elapsed_s=now - started,
+                        )
+                    )
+            done += source.size or source.bytes_read
+            if source.problem is not None:
+                progress.note(f"{source.name}: {source.problem}")
+    finally:
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+
+
+def _outcomes(
+    source: Source, plan: ScanPlan, pool: ProcessPoolExecutor | None
+) -> Iterator[Outcome]:
+    lines = source.lines()
+    if pool is None:
+        yield from _one_by_one(source, lines, plan)
+        return
+    first = next(lines, None)
+    if first is None:
+        return
+    lines = _chain(first, lines)
+    if not first.raw.lstrip().startswith(_HEAD) or b'"chat.completion.chunk"' in first.raw[:2000]:
+        # Streams and log text hang together from line to line: they stay in this process.
+        yield from _one_by_one(source, lines, plan)
+        return
+    waiting: deque[Future[list[Outcome]]] = deque()
+    for batch in _batches(lines):
+        waiting.append(pool.submit(judge_lines, source.name, batch, plan.group_by))
+        if len(waiting) > _AHEAD * plan.jobs:
+            yield from waiting.popleft().result()
+    while waiting:
+        yield from waiting.popleft().result()
+
+
+def _one_by_one(source: Source, lines: Iterable[Line], plan: ScanPlan) -> Iterator[Outcome]:
+    reader = LineReader(source.name, plan.group_by)
+    number = 0
+    for line in lines:
+        number = line.number
+        yield from reader.feed(line)
+    yield from reader.finish(number)
+
+
+def _chain(first: Line, rest: Iterator[Line]) -> Iterator[Line]:
+    yield first
+    yield from rest
+
+
+def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    batch: list[Line] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line.raw)
+        if size >= _BATCH_BYTES or len(batch) >= _BATCH_LINES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _record(judged: Judged) -> dict[str, Any]:
+    judgement = judged.judgement
+    return {
+        "id": judged.id,
+        "primary": judgement.primary.value,
+        "also": [label.value for label in judgement.also],
+        "evidence": [{"where": item.where, "what": item.what} for item in judgement.evidence],
+        "corrupted": judgement.corrupted,
+        "source": judged.source,
+        "line": judged.line,
+    }
+
+
+def _result(plan: ScanPlan, sources: Sequence[Source], keeper: _Keeper) -> ScanResult:
+    tally = keeper.tally
+    findings = tuple(tally.findings())
+    worst = max((finding.severity.rank for finding in findings), default=-1)
+    body: dict[str, Any] = {
+        "totals": tally.totals(),
+        "sources": [{"name": source.name, "problem": source.problem} for source in sources],
+        "unreadable": [
+            {"where": f"{item.source}:{item.line}", "problem": item.problem}
+            for item in tally.unreadable_named
+        ],
+        "onset": tally.onset(),
+        "over_time": {"bucket_s": tally.trend.seconds, "buckets": tally.trend.buckets()},
+    }
+    if plan.group_by:
+        body["groups"] = tally.groups()
+    if plan.per_record:
+        body["records"] = keeper.records
+    return ScanResult(
+        verdict="corrupted" if tally.corrupted else "clean",
+        exit_code=EXIT_FINDINGS if worst >= plan.fail_on.rank else EXIT_DONE,
+        findings=findings,
+        body=body,
+    )
+
+
+def _nothing(sources: Sequence[Source]) -> str:
+    if not sources:
+        return "nothing to scan"
+    first = sources[0]
+    rest = f" (and {len(sources) - 1} more)" if len(sources) > 1 else ""
+    return f"{first.name} {first.problem}{rest}"

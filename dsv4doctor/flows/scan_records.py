@@ -1,0 +1,229 @@
+"""From a log's lines to judged records: what one worker of `scan` does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dsv4doctor.artifacts.logformats import ChunkAssembler, is_chunk, records_in
+from dsv4doctor.artifacts.logfiles import Line
+from dsv4doctor.artifacts.serverlogs import looks_like_log, record_of_line
+from dsv4doctor.detect import judge
+from dsv4doctor.dsml.strict import DsmlError, read_strict
+from dsv4doctor.exchange import exchange_from_record
+from dsv4doctor.label import FAILURES, Judgement, Label
+
+_SSE_FIELD = re.compile(rb"^(?:data|event|id|retry)?:")
+_MAX_ID = 200
+_THINK_END = "</think>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One record of a log and what it is; `groups` are the values asked for by `--group-by`."""
+
+    id: str
+    source: str
+    line: int
+    judgement: Judgement
+    groups: tuple[str, ...] = ()
+    time: Any = None
+    aborted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A line that is no record and should be one."""
+
+    source: str
+    line: int
+    problem: str
+
+
+Outcome = Judged | Unreadable
+
+
+class LineReader:
+    """Turns the lines of one source into outcomes; holds what streams have open, nothing else."""
+
+    def __init__(self, source: str, group_by: Sequence[str] = ()) -> None:
+        self._source = source
+        self._group_by = tuple(group_by)
+        self._assembler = ChunkAssembler()
+        self._is_log = False
+
+    def feed(self, line: Line) -> Iterator[Outcome]:
+        """What one line yields: usually one record, for a stream's line none until its end."""
+        if line.problem is not None:
+            yield self._unreadable(line.number, line.problem)
+            return
+        raw = line.raw
+        first = raw.lstrip()[:1]
+        if not first:
+            return
+        if first in (b"{", b"["):
+            yield from self._json(line)
+        elif _SSE_FIELD.match(raw):
+            self._is_log = True
+            if self._assembler.feed_line(raw.decode("utf-8", "replace")):
+                yield from self.finish(line.number)
+        else:
+            yield from self._log_line(line)
+
+    def finish(self, number: int) -> Iterator[Outcome]:
+        """The streams that were still open when the source ended."""
+        for record in self._assembler.finish():
+            yield self._judged(record, number)
+
+    def _json(self, line: Line) -> Iterator[Outcome]:
+        try:
+            value = _decoded(line.raw)
+        except UnicodeDecodeError as error:
+            yield self._unreadable(line.number, f"no UTF-8 at byte {error.start}")
+            return
+        except (ValueError, RecursionError) as error:
+            if line.raw.lstrip()[:1] == b"[" and (self._is_log or looks_like_log(_text(line.raw))):
+                yield from self._log_line(line)
+            else:
+                yield self._unreadable(line.number, f"no JSON ({str(error)[:80]})")
+            return
+        if is_chunk(value):
+            self._assembler.feed(value)
+            return
+        found = list(records_in(value))
+        if not found:
+            yield self._unreadable(line.number, "holds no response of a known form")
+        for record in found:
+            yield self._judged(record, line.number)
+
+    def _log_line(self, line: Line) -> Iterator[Outcome]:
+        text = _text(line.raw)
+        record = record_of_line(text)
+        if record is not None:
+            self._is_log = True
+            yield self._judged(record, line.number)
+        elif looks_like_log(text):
+            self._is_log = True
+        elif not self._is_log and not _is_http_head(text):
+            yield self._unreadable(line.number, "neither JSON nor a log line of a known form")
+
+    def _judged(self, record: Mapping[str, Any], number: int) -> Judged:
+        record = with_response(record)
+        name = record.get("id")
+        known = isinstance(name, str | int) and not isinstance(name, bool) and name != ""
+        return Judged(
+            id=str(name)[:_MAX_ID] if known else f"{self._source}:{number}",
+            source=self._source,
+            line=number,
+            judgement=judgement_of(record),
+            groups=tuple(group_value(record, key) for key in self._group_by),
+            time=time_of(record),
+            aborted=record.get("aborted") is True,
+        )
+
+    def _unreadable(self, number: int, problem: str) -> Unreadable:
+        return Unreadable(source=self._source, line=number, problem=problem)
+
+
+def judgement_of(record: Mapping[str, Any]) -> Judgement:
+    """The judgement of one record; what never became a response keeps its failure's name."""
+    failure = record.get("failure")
+    if isinstance(failure, Mapping):
+        kind = failure.get("kind")
+        label = Label(kind) if kind in set(FAILURES) else Label.PROTOCOL_ERROR
+        return Judgement(primary=label)
+    return judge(exchange_from_record(record))
+
+
+def with_response(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record with its raw text, if it has one, split into reasoning, content and calls."""
+    raw = record.get("raw_text")
+    if not isinstance(raw, str) or "response" in record:
+        return record
+    reasoning, separator, rest = raw.partition(_THINK_END)
+    if not separator:
+        reasoning, rest = "", raw
+    reply: dict[str, Any] = {
+        "reasoning_content": reasoning.removeprefix("<think>") or None,
+        "content": rest,
+        "tool_calls": None,
+        "finish_reason": record.get("finish_reason"),
+    }
+    try:
+        read = read_strict(rest)
+    except DsmlError:
+        # A block that the strict reader refuses is shown as it is: that is the finding.
+        return {**record, "response": reply}
+    if read.calls:
+        reply["content"] = read.content or None
+        reply["tool_calls"] = [
+            {
+                "id": f"call_{number}",
+                "type": "function",
+                "index": number,
+                "function": {
+                    "name": call.name,
+                    "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+                },
+            }
+            for number, call in enumerate(read.calls)
+        ]
+    return {**record, "response": reply}
+
+
+_TIME_KEYS = (
+    "time", "timestamp", "ts", "@timestamp", "created", "created_at", "start_time", "startTime",
+    "sent_unix",
+)  # fmt: skip
+_HOST_KEYS = ("host", "hostname", "server", "backend", "node", "base_url", "system_fingerprint")
+_ALIASES = {"time": _TIME_KEYS, "host": _HOST_KEYS, "model": ("model", "served_model_name")}
+
+
+def time_of(record: Mapping[str, Any]) -> Any:
+    """When the record says it happened, in whatever form it says it; None if it does not."""
+    return next((record[key] for key in _TIME_KEYS if record.get(key) is not None), None)
+
+
+def group_value(record: Mapping[str, Any], key: str) -> str:
+    """The value to group by: `model`, `host`, `time` (the hour), or any dotted path; `-` if absent."""
+    if key == "time":
+        from dsv4doctor.flows.scan_trend import hour_of
+
+        return hour_of(time_of(record)) or "-"
+    for alias in _ALIASES.get(key, (key,)):
+        value: Any = record
+        for part in alias.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is not None and not isinstance(value, Mapping | list):
+            return str(value)[:_MAX_ID]
+    return "-"
+
+
+def _decoded(raw: bytes) -> Any:
+    import orjson
+
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        # Lone surrogates, NaN and huge numbers: Python's reader takes them, as clients do.
+        return json.loads(raw.decode("utf-8"))
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _is_http_head(text: str) -> bool:
+    """A header line of a capture with headers (`curl -i`), or a chunk's length."""
+    return bool(re.match(r"(?:HTTP/\d|[A-Za-z][\w-]{1,40}: |[<>*] |[0-9a-fA-F]{1,8}$)", text))
+
+
+def judge_lines(source: str, lines: Sequence[Line], group_by: Sequence[str]) -> list[Outcome]:
+    """Judge a batch of lines that each stand alone; what a process pool runs."""
+    reader = LineReader(source, group_by)
+    outcomes = [outcome for line in lines for outcome in reader.feed(line)]
+    outcomes.extend(reader.finish(lines[-1].number if lines else 0))
+    return outcomes
