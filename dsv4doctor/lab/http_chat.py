@@ -22,6 +22,7 @@ from dsv4doctor.lab.http_frames import (
     error_body,
     usage_of,
 )
+from dsv4doctor.lab.http_json import encode_json
 from dsv4doctor.lab.http_launch import LaunchOptions
 from dsv4doctor.lab.http_metrics import Meter
 from dsv4doctor.lab.http_pacer import PacedStream, Pacer
@@ -236,18 +237,8 @@ async def read_json(http: web.Request) -> Any:
 
 
 def json_response(body: Mapping[str, Any] | Sequence[Any], *, status: int = 200) -> web.Response:
-    """`body` as JSON; a lone surrogate that a client sent and gets back is replaced."""
-    try:
-        encoded = orjson.dumps(body)
-    except orjson.JSONEncodeError:
-        encoded = _dumps_anything(body)
-    return web.Response(body=encoded, status=status, content_type="application/json")
-
-
-def _dumps_anything(body: object) -> bytes:
-    import json
-
-    return json.dumps(body, ensure_ascii=True).encode()
+    """`body` as a JSON response."""
+    return web.Response(body=encode_json(body), status=status, content_type="application/json")
 
 
 def _chunk_writer(http: web.Request) -> Callable[[bytes], None]:

@@ -12,8 +12,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
+from dsv4doctor.lab.http_json import encode_json
 from dsv4doctor.lab.http_request import ChatRequest
 from dsv4doctor.lab.output.behaviour import Behaviour
 from dsv4doctor.lab.output.complete import parse_complete
@@ -206,7 +205,7 @@ def _choice(delta: Json, finish_reason: str | None, matched_stop: int | None) ->
 
 
 def _frame(chunk: Mapping[str, Any]) -> bytes:
-    return b"data: " + orjson.dumps(chunk) + b"\n\n"
+    return b"data: " + encode_json(chunk) + b"\n\n"
 
 
 def _with_ends(role: bytes, steps: list[bytes], tail: bytes) -> list[bytes]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import orjson
+
+from dsv4doctor.lab.http_json import encode_json
 from dsv4doctor.lab.http_launch import LaunchOptions
 
 DEFAULT_MAX_TOKENS = 512
@@ -134,9 +138,25 @@ def _read_tools(tools: object) -> Sequence[Mapping[str, Any]]:
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise BadRequest(f"tools.{number}.function.name: Field required", "Bad Request")
-        if not isinstance(function.get("parameters") or {}, Mapping):
-            raise BadRequest(f"Tool {number} function has invalid 'parameters' schema")
+        problem = _schema_problem(encode_json(function.get("parameters")))
+        if problem:
+            raise BadRequest(f"Tool {number} function has invalid 'parameters' schema: {problem}")
     return tools
+
+
+@lru_cache(maxsize=256)
+def _schema_problem(schema: bytes) -> str:
+    """What is wrong with a tool's parameters; empty when nothing is. Tools come again and again."""
+    parameters = orjson.loads(schema)
+    if parameters is None:
+        return ""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(parameters)
+    except SchemaError as error:
+        return str(error.message)
+    return "" if isinstance(parameters, dict) else "Input should be a valid dictionary"
 
 
 def _read_tool_choice(choice: object, tools: Sequence[Mapping[str, Any]]) -> Any:

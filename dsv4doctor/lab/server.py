@@ -2,7 +2,8 @@
 
 Simplifications, all deliberate: `/health` and `/health_generate` answer 200 at once, as SGLang's do
 while its scheduler loop turns (also when no request can pass); `/metrics` and the cache report are
-always on.
+always on; the model is deterministic, so sampling parameters, stop strings, response formats and
+log-probabilities are accepted and change nothing.
 """
 
 from __future__ import annotations
@@ -241,8 +242,8 @@ async def serve(engine: Engine, options: LaunchOptions) -> int:
     code = _crash_code(rounds)
     busy = server.rounds.computes
     rounds.cancel()
-    server.rounds.close()
     await runner.cleanup()
+    server.rounds.close()
     if busy or code:
         # A round in the engine's thread would hold up the end by seconds.
         sys.stdout.flush()

@@ -189,6 +189,7 @@ def test_openai_client_reads_errors(client: openai.OpenAI) -> None:
         (b"{not json", "JSON decode error"),
         ({"messages": MESSAGES, "n": 3}, "n must be 1"),
         ([1], "not a JSON object"),
+        ({"messages": MESSAGES, "tools": [{"function": {"name": "f", "parameters": 1}}]}, "schema"),
     ],
 )
 def test_bad_bodies(lab: RunningLab, body: Any, message: str) -> None:
@@ -328,6 +329,53 @@ def test_abort_request_ends_a_stream_with_its_reason() -> None:
         assert chunks[-1]["choices"][0]["finish_reason"] == "abort"
         assert len(chunks) < 10
         assert metric(lab, "num_aborted_requests_total") == 1
+
+
+def long_conversation(number: int) -> list[Any]:
+    """About eight pages of 256 tokens that no other number shares."""
+    notes = " ".join(f"Note {number}-{line} says nothing of weight." for line in range(160))
+    return [*MESSAGES[:1], {"role": "user", "content": f"{notes} {MESSAGES[1]['content']}"}]
+
+
+def test_after_an_abort_the_wedge_hangs_whoever_needs_a_load_while_health_says_200() -> None:
+    # Six conversations of eight pages do not fit: the first ones have to be loaded again.
+    small = (("device-pages", "30"), ("prefill-batch", "2"))
+
+    async def ask(lab: RunningLab, number: int, timeout_s: float) -> int:
+        body = {"messages": long_conversation(number), "tools": TOOLS, "tool_choice": "required"}
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s)) as session,
+            session.post(f"{lab.base_url}/v1/chat/completions", json=body) as response,
+        ):
+            reply = await response.json()
+            return len(reply["choices"][0]["message"]["tool_calls"] or [])
+
+    async def story(lab: RunningLab) -> None:
+        for number in range(6):
+            assert await ask(lab, number, 20) == 1
+        assert await ask(lab, 0, 20) == 1
+        loaded = metric(lab, "load_back_tokens_total")
+        assert loaded > 0
+        assert loaded == metric(lab, "cached_tokens_total", 'cache_source="host"')
+        await hang_up_after(lab, 3, {"messages": MESSAGES, "stream": True})
+        wait_until(lambda: metric(lab, "num_aborted_requests_total") == 1, "no abort")
+        hanging = asyncio.create_task(ask(lab, 1, 60))
+        while metric(lab, "num_decode_transfer_queue_reqs") == 0:
+            await asyncio.sleep(0.05)
+            assert not hanging.done()
+        assert get(lab, "/health")[0] == 200
+        assert get(lab, "/health_generate")[0] == 200
+        assert metric(lab, "num_queue_reqs") == 1
+        assert metric(lab, "num_running_reqs") == 0
+        with pytest.raises(TimeoutError):
+            await ask(lab, 2, 1.0)
+        assert get(lab, "/flush_cache")[0] == 400
+        assert post(lab, "/abort_request", {"abort_all": True})[0] == 200
+        assert await hanging == 0
+        wait_until(lambda: metric(lab, "num_queue_reqs") == 0, "the queue is not empty")
+
+    with start_lab(LabOptions(faults=("abort-wedge",), switches=(*FAST, *small))) as lab:
+        asyncio.run(asyncio.wait_for(story(lab), 60))
 
 
 def test_the_parser_group_is_selected_at_launch() -> None:
@@ -473,6 +521,40 @@ def test_it_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         assert alive(pid)
         parent.kill()
     wait_until(lambda: not alive(pid), "the lab outlives its parent")
+
+
+BROKEN_ENGINE = """
+import asyncio, sys
+from dsv4doctor.lab.config import EngineConfig
+from dsv4doctor.lab.engine import Engine
+from dsv4doctor.lab.http_launch import LaunchOptions
+from dsv4doctor.lab.server import serve
+
+class Broken(Engine):
+    def serve_round(self, requests):
+        raise RuntimeError("the pool is gone")
+
+sys.exit(asyncio.run(serve(Broken(EngineConfig()), LaunchOptions(quiet_ms=1))))
+"""
+
+
+def test_an_engine_that_raises_ends_the_server_as_sglangs_scheduler_does() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BROKEN_ENGINE], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        base_url = json.loads(process.stdout.readline())["base_url"]
+        request = urllib.request.Request(
+            f"{base_url}/v1/chat/completions",
+            data=json.dumps({"messages": MESSAGES}).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with pytest.raises(OSError, match=r"reset|closed|refused"):
+            urllib.request.urlopen(request, timeout=10)
+        log = process.communicate(timeout=10)[1].decode()
+    assert process.returncode == 70
+    assert "Scheduler hit an exception: Traceback" in log
+    assert "RuntimeError: the pool is gone" in log
 
 
 def test_starting_a_lab_imports_nothing_heavy() -> None:

@@ -34,6 +34,11 @@ REFUSED = [
     (body(max_tokens=-1), "max_tokens"),
     (body(max_tokens=1001), "max_completion_tokens is too large: 1001."),
     (body(tools=[{"function": {}}]), "tools.0.function.name"),
+    (
+        body(tools=[{"function": {"name": "f", "parameters": {"required": 5}}}]),
+        "Tool 0 function has invalid 'parameters' schema: 5 is not of type 'array'",
+    ),
+    (body(tools=[{"function": {"name": "f", "parameters": [1]}}]), "'parameters' schema"),
     (body(tool_choice="required"), "Tools cannot be empty if tool choice is set to required."),
     (body(tools=[TOOL], tool_choice="sometimes"), "tool_choice"),
     (
