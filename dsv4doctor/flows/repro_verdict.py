@@ -55,8 +55,9 @@ class RunFacts:
 def verdict_of(tally: Tally, facts: RunFacts) -> str:
     """One of the contract's verdicts.
 
-    A run without corruption is `undecided` when failed sessions are a larger share than the bound
-    that the clean ones prove: had they all been corrupt, that bound would be false.
+    A run without corruption is `undecided` when it was interrupted, and when failed sessions are a
+    larger share than the bound that the clean ones prove: had they all been corrupt, that bound
+    would be false.
     """
     if facts.wedge is not None:
         return "wedged"
@@ -64,7 +65,9 @@ def verdict_of(tally: Tally, facts: RunFacts) -> str:
         return "corrupted"
     if not tally.responses:
         return "unreachable" if _was_never_served(tally, facts) else "undecided"
-    judged = len(tally.by_session)
+    if facts.interrupted:
+        return "undecided"
+    judged = tally.complete_sessions(facts.turns)
     started = len(tally.failed_sessions | tally.by_session.keys())
     failed_share = len(tally.failed_sessions) / started
     return "undecided" if failed_share > upper_bound_clean(judged) else "clean"
@@ -86,7 +89,7 @@ def exit_code_of(verdict: str, findings: tuple[Finding, ...], fail_on: Severity)
 
 def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
     """The contract's `repro` object, as JSON types and vocabulary dataclasses."""
-    clean = not tally.corrupted_responses and tally.responses
+    complete = tally.complete_sessions(facts.turns)
     per_session = [(share.corrupted, share.responses) for share in tally.by_session.values()]
     return {
         "run_dir": facts.run_dir,
@@ -94,6 +97,7 @@ def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
         "scenario": facts.scenario,
         "seed": facts.seed,
         "sessions": facts.sessions,
+        "complete_sessions": complete,
         "turns": facts.turns,
         "responses": tally.responses,
         "corrupted_responses": tally.corrupted_responses,
@@ -103,7 +107,9 @@ def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
         "aborted_by_us": tally.aborted_by_us,
         "response_rate": response_rate(per_session),
         "session_rate": session_rate(tally.corrupted_sessions, len(tally.by_session)),
-        "clean_bound": clean_bound(len(tally.by_session)) if clean else None,
+        "clean_bound": clean_bound(complete)
+        if complete and not tally.corrupted_responses
+        else None,
         "by_label": dict(tally.by_label.most_common()),
         "also_label": dict(tally.also_label.most_common()),
         "by_turn": _table(tally.by_turn, "turn"),

@@ -53,6 +53,7 @@ class Tally:
     by_label: Counter[str] = field(default_factory=Counter)
     also_label: Counter[str] = field(default_factory=Counter)
     by_failure: Counter[str] = field(default_factory=Counter)
+    ended_turns: Counter[int] = field(default_factory=Counter)
     failed_sessions: set[int] = field(default_factory=set)
     aborted_by_us: int = 0
     completion_tokens: int = 0
@@ -77,6 +78,13 @@ class Tally:
     def corrupted_sessions(self) -> int:
         return sum(share.corrupted > 0 for share in self.by_session.values())
 
+    def complete_sessions(self, turns: int) -> int:
+        """Judged sessions that went to their end without a failure: what a clean run counts on."""
+        return sum(
+            self.ended_turns[session] >= turns and session not in self.failed_sessions
+            for session in self.by_session
+        )
+
     @property
     def failures(self) -> int:
         return sum(self.by_failure.values())
@@ -92,6 +100,7 @@ class Tally:
     def add(self, record: Mapping[str, Any]) -> None:
         """Count one record in the form of `record.record_of`."""
         self._add_usage(record)
+        self.ended_turns[record["session"]] += 1
         if record["aborted"]:
             self.aborted_by_us += 1
             return

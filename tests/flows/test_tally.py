@@ -55,7 +55,7 @@ def failed(session: int, kind: str = "timeout") -> dict[str, Any]:
 
 def facts(**changes: Any) -> RunFacts:
     values: dict[str, Any] = {
-        "run_dir": "r", "target": {}, "scenario": "s", "seed": 1, "sessions": 60, "turns": 6,
+        "run_dir": "r", "target": {}, "scenario": "s", "seed": 1, "sessions": 60, "turns": 1,
     }  # fmt: skip
     return RunFacts(**{**values, **changes})
 
@@ -99,6 +99,18 @@ def test_verdict_and_code(records: list[dict[str, Any]], verdict: str, code: int
     found = verdict_of(counted, facts())
     assert found == verdict
     assert exit_code_of(found, findings_of(counted, facts(), found), Severity.WARNING) == code
+
+
+def test_an_interrupted_run_without_corruption_proves_nothing_yet() -> None:
+    counted = tally(*[record(s) for s in range(60)])
+    assert verdict_of(counted, facts(interrupted=True)) == "undecided"
+    assert verdict_of(tally(corrupt(0)), facts(interrupted=True)) == "corrupted"
+
+
+def test_the_bound_counts_only_sessions_that_went_to_their_end() -> None:
+    counted = tally(*[record(s, t) for s in range(10) for t in range(2)], record(10))
+    body = summarise(counted, facts(turns=2))
+    assert body["clean_bound"].n == body["complete_sessions"] == 10
 
 
 def test_a_wedge_outranks_corruption_and_names_what_came_before() -> None:
