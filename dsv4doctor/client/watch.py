@@ -27,7 +27,6 @@ WHOLE_REPLY_FACTOR = 4.0
 class Deadlines:
     """Limits of one request in seconds; None is no limit. `stall_s` is between two tokens."""
 
-    connect_s: float = 10.0
     first_token_s: float | None = None
     stall_s: float | None = 30.0
     total_s: float = 600.0

@@ -61,7 +61,6 @@ class Driver:
         self._sentry = Sentry(endpoint, options, link.board, self._on_wedge)
         self._watchdog = Watchdog(
             Deadlines(
-                connect_s=options.connect_timeout_s,
                 first_token_s=options.first_token_timeout_s,
                 stall_s=None,  # the sentry's rules, which know of the other streams
                 total_s=options.request_timeout_s,

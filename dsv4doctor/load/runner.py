@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
+from dsv4doctor.load.aftermath import Aftermath
 from dsv4doctor.load.events import (
     ClientLag,
     Probe,
@@ -95,6 +96,7 @@ class LoadRun:
         self._progress: dict[int, Progress] = {}
         self._ends: list[DriverEnded] = []
         self._wedged = False
+        self._aftermath = Aftermath()
         self._is_over = False
         self._rates: deque[tuple[float, int]] = deque(maxlen=RATE_TICKS)
         self._last_tick_s = 0.0
@@ -131,9 +133,11 @@ class LoadRun:
 
     def _tell(self, worker: int, event: WireEvent) -> RunEvent | None:
         if isinstance(event, TurnResult):
+            self._aftermath.note_turn(event)
             return self._turn_done(event)
         if isinstance(event, Progress):
             self._progress[worker] = event
+            self._aftermath.note_load(sum(part.in_flight for part in self._progress.values()))
             return self._tick()
         if isinstance(event, SessionEnded):
             self._source.forget(event.session)
@@ -143,7 +147,7 @@ class LoadRun:
                 return None
             self._wedged = True
             self._workers.halt("the server is wedged", but=worker)
-            return event
+            return self._aftermath.explain(event)
         self._progress[worker] = event.progress
         self._ends.append(event)
         if len(self._ends) < self._processes:

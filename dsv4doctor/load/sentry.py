@@ -19,11 +19,12 @@ from dsv4doctor.load.silence import Silence, Traffic, is_of_single_streams, revi
 from dsv4doctor.load.wire import Board
 from dsv4doctor.target import Endpoint
 
-# An abort of ours this long before the silence is still named as what came before it.
-ABORT_MEMORY_S = 60.0
-
 # Ends of answered requests remembered to weigh a silence; more than ever are in flight.
 REMEMBERED_ENDS = 65536
+
+# A server that answers a short prompt may be busy with our long ones (a prefill on a slow machine),
+# so requests that have no token yet are given this many stall times before it counts as wedged.
+PREFILL_PATIENCE = 3
 
 
 class Sentry:
@@ -47,10 +48,10 @@ class Sentry:
         self._ended_tokens = 0
         self._traffic = Traffic(last_token=0.0, begun_at=0.0, last_turnover=0.0)
         self._ends: deque[float] = deque(maxlen=REMEMBERED_ENDS)
-        self._aborts: deque[tuple[float, object]] = deque(maxlen=REMEMBERED_ENDS)
         self._is_asking = False
         self._quiet_until = 0.0
         self._forgiven: float | None = None
+        self._strikes = (0.0, 0)  # last token, silences found since
         self._is_wedged = False
 
     @property
@@ -74,8 +75,6 @@ class Sentry:
         if not watch.stream and outcome.reply.failure is None:
             watch.first_token = watch.last_token = now
             is_answered = True
-        if outcome.reply.aborted:
-            self._aborts.append((now, watch.tag))
         if is_answered:
             self._note_token(watch)
             self._ends.append(now)
@@ -150,7 +149,7 @@ class Sentry:
         self._is_asking = False
         if has_moved or not stuck or self._is_wedged:
             return
-        if probed.works:
+        if probed.works or self._may_be_prefilling(probed, stuck, last_token):
             self._quiet_until = now + self._options.stall_timeout_s
             return
         first_sent = min(watch.sent for watch in stuck)
@@ -164,25 +163,26 @@ class Sentry:
         self._is_wedged = True
         self._on_wedge(self._wedge(probed, stuck, last_token, now))
 
+    def _may_be_prefilling(self, probed: Probed, stuck: list[Watch], last_token: float) -> bool:
+        """True while requests without a first token may still be at work on a live server."""
+        since, count = self._strikes
+        self._strikes = (last_token, count + 1 if since == last_token else 1)
+        return (
+            probed.generates
+            and last_token <= min(watch.sent for watch in stuck)
+            and self._strikes[1] < PREFILL_PATIENCE
+        )
+
     def _wedge(self, probed: Probed, stuck: list[Watch], last_token: float, now: float) -> Wedge:
         since = last_token or min(watch.sent for watch in stuck)
-        abort = next((a for a in reversed(self._aborts) if a[0] <= since + 0.5), None)
-        if abort is None and self._aborts:
-            abort = self._aborts[0]
-        peak = f"{self.peak_in_flight} requests in flight at most, {now - self._peak_at:.1f} s ago"
-        after, detail, tag = WedgeAfter.LOAD_PEAK, peak, (None, None)
-        if abort is not None and since - abort[0] <= ABORT_MEMORY_S and isinstance(abort[1], tuple):
-            after, tag = WedgeAfter.ABORT, abort[1]
-            detail = f"our abort of session {tag[0]}, turn {tag[1]}, {now - abort[0]:.1f} s ago"
+        peak_ago_s = now - self._peak_at
         return Wedge(
             since_unix=time.time() - (now - since),
             silent_s=now - since,
-            after=after,
-            detail=detail,
+            after=WedgeAfter.LOAD_PEAK,
+            detail=f"{self.peak_in_flight} requests in flight at most, {peak_ago_s:.1f} s ago",
             probes=probed.probes,
             stuck=tuple(sorted(w.tag for w in stuck if isinstance(w.tag, tuple))),
             peak_in_flight=self.peak_in_flight,
-            abort_session=tag[0],
-            abort_turn=tag[1],
             gauges=probed.gauges,
         )

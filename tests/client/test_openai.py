@@ -18,8 +18,8 @@ from dsv4doctor.reply import Usage
 from dsv4doctor.target import parse_endpoint
 
 BODY = encode_body({"model": "m", "messages": [], "max_tokens": 9, "stream": True})
-QUICK = Deadlines(connect_s=2.0, first_token_s=0.4, stall_s=0.4, total_s=20.0)
-PATIENT = Deadlines(connect_s=5.0, stall_s=20.0, total_s=30.0)
+QUICK = Deadlines(first_token_s=0.4, stall_s=0.4, total_s=20.0)
+PATIENT = Deadlines(stall_s=20.0, total_s=30.0)
 
 
 def ask(url: str, *, deadlines: Deadlines = PATIENT, times: int = 1, **request) -> list[Outcome]:
@@ -212,7 +212,7 @@ def test_a_kept_connection_that_was_closed_is_told_apart(canned: str) -> None:
 
 
 def test_a_total_deadline_ends_a_stream_that_still_flows(canned: str) -> None:
-    limits = Deadlines(connect_s=2.0, stall_s=None, total_s=0.3)
+    limits = Deadlines(stall_s=None, total_s=0.3)
     failure = ask_once(f"{canned}/pings", deadlines=limits).reply.failure
     assert failure.kind is Label.TIMEOUT
     assert failure.message == "no end of the reply in 0.3 s"

@@ -239,6 +239,21 @@ def test_a_server_that_never_gives_a_token_is_wedged_under_load(canned: str) -> 
     assert wedge.stuck == ((0, 0), (1, 0), (2, 0), (3, 0))
 
 
+def test_a_long_prefill_on_a_live_server_is_no_wedge(canned: str) -> None:
+    scripts = [script(session) for session in range(3)]
+    events = drive(f"{canned}/slow_prefill", scripts, stall_timeout_s=0.6)
+    assert [turn.reply.failure for turn in turns_of(events)] == [None] * 3
+    assert events[-1].end is RunEnd.COMPLETE
+
+
+def test_a_server_that_answers_only_short_prompts_is_wedged_in_the_end(canned: str) -> None:
+    scripts = [script(session) for session in range(3)]
+    events = drive(f"{canned}/short_only", scripts, stall_timeout_s=0.4)
+    (wedge,) = [event for event in events if isinstance(event, Wedge)]
+    assert all(probe.answered for probe in wedge.probes)
+    assert wedge.silent_s > 3 * 0.4
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_stopping_drops_what_is_in_flight(canned: str, processes: int) -> None:
     events = []

@@ -444,6 +444,20 @@ async def slow(call: Call) -> None:
 
 
 @case
+async def slow_prefill(call: Call) -> None:
+    """A long time to the first token, except for the shortest request."""
+    if json.loads(call.body)["max_tokens"] > 1:
+        await asyncio.sleep(1.3)
+    await good(call)
+
+
+@case
+async def short_only(call: Call) -> None:
+    """Answers the shortest request and no other."""
+    await (mute if json.loads(call.body)["max_tokens"] > 1 else good)(call)
+
+
+@case
 async def bad_arguments(call: Call) -> None:
     await call.stream(frame(call_delta(0, "call_aa", "look", '{"a": -1,,}')),
                       frame(finish="tool_calls"))  # fmt: skip
