@@ -1,7 +1,7 @@
 """A scenario: which sessions to drive at a deployment, as data.
 
-One TOML file in `repro/` each; `artifacts.catalog` finds and decodes them, strictly. The wording of
-prompts is in the file; `load.schedule` turns a scenario, a seed and a session number into bytes.
+One TOML file in `repro/` each; `artifacts.catalog` finds and decodes them, strictly, and
+`load.schedule`, which owns the wording, turns a scenario, a seed and a session number into bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class TurnKind(StrEnum):
     TOOL_CALL = "tool_call"  # one call whose arguments repeat planted canaries
     PARALLEL_CALLS = "parallel_calls"  # several calls in one reply
     LONG_TEXT = "long_text"  # a planted passage, repeated as free text
-    ABORTED = "aborted"  # as TOOL_CALL, but we hang up in the middle
+    ABORTED = "aborted"  # a passage begun, then we hang up
 
 
 class History(StrEnum):

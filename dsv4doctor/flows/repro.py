@@ -25,6 +25,7 @@ from dsv4doctor.flows.repro_verdict import (
     verdict_of,
 )
 from dsv4doctor.lab.deployment import LabOptions, start_lab
+from dsv4doctor.load.runner import ClientLag
 from dsv4doctor.progress import Progress
 from dsv4doctor.report.build import build_repro_report
 from dsv4doctor.report.document import Report
@@ -59,7 +60,7 @@ def run_repro(
         work = Work(plan, run, progress)
         replay(work)
         with _interruptible(work), _target(work) as endpoint:
-            work.target.update(base_url=endpoint.base_url, lab=plan.endpoint is None)
+            work.target.update(base_url=endpoint.base_url, lab=plan.manifest()["lab"])
             drive(work, endpoint)
         return _conclude(work, fail_on)
     finally:
@@ -131,7 +132,6 @@ def _conclude(work: Work, fail_on: Severity) -> ReproOutcome:
 
 def _facts(work: Work) -> RunFacts:
     plan, ended = work.plan, work.ended
-    lag = ended.client_lag if ended else None
     return RunFacts(
         run_dir=str(work.run.path),
         target=work.target,
@@ -139,8 +139,9 @@ def _facts(work: Work) -> RunFacts:
         seed=plan.seed,
         sessions=plan.sessions,
         turns=plan.turn_count,
+        context_tokens=plan.context_tokens,
         wedge=to_builtins(work.wedge) if work.wedge else None,
-        client_lag_ms={"p50": lag.p50_ms, "p99": lag.p99_ms, "max": lag.max_ms} if lag else None,
+        client_lag_ms=_lag(ended.client_lag) if ended else None,
         timings_valid=ended.timings_valid if ended else None,
         interrupted=work.interrupted,
         unreachable=work.unreachable,
@@ -148,3 +149,7 @@ def _facts(work: Work) -> RunFacts:
         torn_lines=work.run.torn_lines,
         notes=tuple(work.notes),
     )
+
+
+def _lag(lag: ClientLag) -> dict[str, float | None]:
+    return {"p50": lag.p50_ms, "p99": lag.p99_ms, "max": lag.max_ms, "n": lag.n}

@@ -68,7 +68,8 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
     """The plan that the run at `run_dir` was started with.
 
     Of `given`, what is typed again on the command line, only what may change between segments
-    counts: credentials, headers and TLS verification of the same server.
+    counts: credentials, headers and TLS verification of the same server, and the extra body, whose
+    secrets the run directory does not hold.
 
     Raises:
         UsageError: if `run_dir` is no run directory of `repro`, or names another server.
@@ -91,7 +92,7 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
             endpoint=_same_endpoint(run_dir, plan["base_url"], given.endpoint),
             lab=lab,
             model=plan["model"],
-            extra_body=plan["extra_body"],
+            extra_body=given.extra_body or plan["extra_body"],
             max_concurrency=plan["max_concurrency"],
             stall_timeout_s=float(plan["stall_timeout_s"]),
             request_timeout_s=float(plan["request_timeout_s"]),

@@ -42,6 +42,7 @@ class RunFacts:
     seed: int
     sessions: int
     turns: int
+    context_tokens: tuple[int, int] | None = None
     wedge: Mapping[str, Any] | None = None
     client_lag_ms: Mapping[str, float | None] | None = None
     timings_valid: bool | None = None
@@ -99,6 +100,7 @@ def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
         "sessions": facts.sessions,
         "complete_sessions": complete,
         "turns": facts.turns,
+        "context_tokens": facts.context_tokens and list(facts.context_tokens),
         "responses": tally.responses,
         "corrupted_responses": tally.corrupted_responses,
         "corrupted_sessions": tally.corrupted_sessions,

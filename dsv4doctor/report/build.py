@@ -75,8 +75,11 @@ def verdict_sentence(verdict: str, data: Mapping[str, Any]) -> str:
         return _wedge(data) + seen
     if verdict == "unreachable":
         return _unreachable(data)
+    seen = f"nothing corrupted was seen in {many(integer(data, 'responses'), 'response')}"
+    if data.get("interrupted"):
+        return f"Interrupted: {seen}, which proves nothing until the run is finished."
     return (
-        f"Nothing corrupted was seen in {many(integer(data, 'responses'), 'response')}, but "
+        f"{seen.capitalize()}, but "
         f"{many(integer(data, 'failures'), 'request')} failed: too many to call the deployment "
         "clean."
     )
