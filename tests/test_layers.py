@@ -36,7 +36,7 @@ HEAVY = {
 # heavy library -> the packages of ours that are its doors
 DOORS = {
     "torch": {"kernels", "checksum", "probe"},
-    "triton": {"kernels", "probe"},
+    "triton": {"kernels", "checksum", "probe"},
     "paramiko": {"hosts"},
     "httpx": {"client"},
     "httpx_aiohttp": {"client"},

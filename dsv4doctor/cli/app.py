@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from dsv4doctor import __version__
-from dsv4doctor.cli import lab, repro
+from dsv4doctor.cli import lab, repro, scan, size
 from dsv4doctor.errors import EXIT_BUG, EXIT_INTERRUPTED, DoctorError
 
 app = typer.Typer(
@@ -27,6 +27,8 @@ app = typer.Typer(
 )
 
 app.command("repro")(repro.repro)
+app.command("scan")(scan.scan)
+app.command("size")(size.size)
 app.add_typer(lab.app, name="lab")
 
 
