@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from dsv4doctor.client.accumulate import Accumulator, whole_reply
-from dsv4doctor.client.chunk import NotJson, decode_text, load_object
+from dsv4doctor.client.chunk import NotJson, decode_text
 from dsv4doctor.client.encoding import decoder_for
 from dsv4doctor.client.http import (
     ERROR_BODY_BYTES,
@@ -23,6 +23,7 @@ from dsv4doctor.client.http import (
 )
 from dsv4doctor.client.sse import EventTooLong, SseReader
 from dsv4doctor.client.watch import Watch, Watchdog
+from dsv4doctor.client.words import error_text, http_failure, one_line
 from dsv4doctor.exchange import Response
 from dsv4doctor.label import Label
 from dsv4doctor.reply import Failure, Reply, Timing, Usage
@@ -37,8 +38,6 @@ KEPT_RAW_BYTES = 4 * 1024 * 1024
 # many bytes, so that it costs nothing per event.
 MAX_OUTPUT_CHARS = 8 * 1024 * 1024
 SIZE_CHECK_BYTES = 8 * 1024 * 1024
-
-MESSAGE_CHARS = 500
 
 _SSE_STARTS = (b"data:", b"event:", b"id:", b":", b"\xef\xbb\xbfdata:")
 
@@ -295,36 +294,6 @@ def looks_like_events(content_type: str, first: bytes) -> bool:
     if "text/event-stream" in content_type.lower():
         return True
     return first.lstrip().startswith(_SSE_STARTS)
-
-
-def http_failure(status: int, body: bytes) -> Failure:
-    """The failure of an answer with an error status, with the server's own words."""
-    try:
-        document = load_object(body)
-    except NotJson:
-        text = one_line(decode_text(body))
-    else:
-        error = document.get("error") or document
-        text = error_text(error)
-    message = f"HTTP {status}: {text[:MESSAGE_CHARS]}" if text else f"HTTP {status}"
-    return Failure(kind=Label.HTTP_ERROR, message=message, http_status=status)
-
-
-def error_text(error: Any) -> str:
-    """What an error object says, as one printable line."""
-    if isinstance(error, dict):
-        said = error.get("message") or error.get("detail") or error.get("error") or error
-        if isinstance(said, dict | list):
-            said = json.dumps(said)
-    else:
-        said = error
-    return one_line(str(said))[:MESSAGE_CHARS]
-
-
-def one_line(text: str) -> str:
-    """`text` without anything that a terminal would obey."""
-    spaced = " ".join(text.split())
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in spaced)
 
 
 def _protocol_error(message: str) -> Failure:

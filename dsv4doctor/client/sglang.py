@@ -15,8 +15,8 @@ from typing import Any
 
 from dsv4doctor.client.chunk import NotJson, decode_text, load_object
 from dsv4doctor.client.http import HttpClient, HttpFailure
-from dsv4doctor.client.openai import http_failure
 from dsv4doctor.client.redact import redacted
+from dsv4doctor.client.words import http_failure
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.serverinfo import ServerInfo
 from dsv4doctor.target import Endpoint

@@ -207,6 +207,17 @@ def test_two_silent_streams_among_live_ones_end_within_the_stall_time(canned: st
     assert max(reported) < 1.0 + 1.5  # the limit, and a turn's time until it is passed by
 
 
+@pytest.mark.parametrize("case", ["unlucky", "unlucky_queued"])
+def test_a_request_that_never_begins_is_stalled_unless_the_server_has_a_queue(canned, case) -> None:
+    events = drive(f"{canned}/{case}", (script(s) for s in range(4)), stall_timeout_s=0.5)
+    ended = [(turn.session, turn.reply.failure) for turn in turns_of(events)]
+    failures = [failure.kind for _, failure in ended if failure]
+    assert failures == [Label.STALLED]
+    # Given up while the others flow, or only when they are done and the queue explains nothing.
+    assert (ended[-1][1] is not None) == (case == "unlucky_queued")
+    assert events[-1].end is RunEnd.COMPLETE
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_wedge_is_proved_and_named_after_the_abort(canned: str, processes: int) -> None:
     case = f"wedging.abort{processes}"

@@ -432,10 +432,10 @@ async def stale(call: Call) -> None:
 
 
 @case
-async def slow(call: Call) -> None:
-    """Forty pieces at 20 ms: long enough to be hung up on."""
+async def slow(call: Call, pieces: int = 40) -> None:
+    """Pieces at 20 ms: long enough to be hung up on."""
     await call.send(SSE_HEAD)
-    for event in text(*(f"w{i} " for i in range(40))):
+    for event in text(*(f"w{i} " for i in range(pieces))):
         await call.chunk(event)
         await asyncio.sleep(0.02)
     await call.chunk(frame(finish="stop"))
@@ -487,6 +487,20 @@ async def silent_two(call: Call) -> None:
 
 
 @case
+async def unlucky(call: Call) -> None:
+    """The third request never gets a token; the others flow for a while."""
+    if call.n == 2:
+        await call.forever()
+    await slow(call, 80)
+
+
+@case
+async def unlucky_queued(call: Call) -> None:
+    """As `unlucky`, on a server whose metrics speak of a queue."""
+    await unlucky(call)
+
+
+@case
 async def wedging(call: Call) -> None:
     """Healthy until a client hangs up in mid-stream; then no request gets a token any more."""
     if COUNTS["wedged:" + call.case]:
@@ -524,7 +538,7 @@ async def _other_routes(call: Call) -> bool:
     route = "/" + call.path.split("/", 2)[2] if call.path.count("/") > 1 else "/"
     if route in {"/health", "/health_generate"}:
         await call.plain("200 OK", b"", "text/plain")
-    elif route == "/metrics" and not call.case.startswith("silent_two"):
+    elif route == "/metrics" and call.case.split(".")[0] not in {"silent_two", "unlucky"}:
         await call.plain("200 OK", METRICS, "text/plain; version=0.0.4")
     elif route == "/v1/models":
         await call.plain("200 OK", b'{"object": "list", "data": [{"id": "m"}, {"id": "n"}]}')
