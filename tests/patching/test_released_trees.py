@@ -1,0 +1,157 @@
+"""The fixes on real releases, the fork's faults planted first; the patched configurator executed.
+
+Wheels are taken by pip into a temporary folder. CI runs the newest release, `make soak` all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planting import CONFIGURATOR, MEMORY_POOL, SWITCH, plant_bf16_store, remove_gate
+
+from dsv4doctor.flows.patch import run_patch
+from dsv4doctor.flows.size_batch import size_row
+from dsv4doctor.patching.layer_gate import ungated_reads
+
+AVAILABLE = 28_883_655_065
+RATIOS = [0, 0, *([4, 128] * 20), 4]
+EXECUTE = Path(__file__).with_name("execute_configurator.py")
+NEEDED = (
+    "sglang/srt/model_executor/pool_configurator.py",
+    "sglang/srt/mem_cache/deepseek_v4_memory_pool.py",
+    "sglang/kernels/ops/attention/dsv4/kv_layout.py",
+)
+OLDER = [pytest.param(f"0.5.{n}", marks=pytest.mark.soak, id=f"0.5.{n}") for n in range(12, 23)]
+pytestmark = pytest.mark.upstream
+
+
+@pytest.fixture(scope="module", params=[*OLDER, pytest.param("0.5.23", id="0.5.23")])
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def wheel(release: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(f"wheel-{release}")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder),
+         f"sglang=={release}"],
+        capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    found = next(folder.glob("*.whl"), None)
+    if found is None:
+        pytest.skip(f"no wheel of sglang {release}: {done.stderr.strip()[-200:]}")
+    return found
+
+
+@pytest.fixture
+def tree(wheel: Path, tmp_path: Path) -> Path:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in NEEDED:
+            if name in archive.namelist():
+                archive.extract(name, tmp_path)
+    return tmp_path
+
+
+def execute(tree: Path, index: str) -> dict[str, Any]:
+    """What the tree's configurator computes with the 43 layers at 26.9 GiB."""
+    inputs = {
+        "swa_full_tokens_ratio": 0.1,
+        "max_running_requests": 32,
+        "index_dtype": index,
+        "compress_ratios": RATIOS,
+        "available_bytes": AVAILABLE,
+    }
+    env = {key: value for key, value in os.environ.items() if not key.startswith("SGLANG_")}
+    if index == "bf16":
+        env[SWITCH] = "1"
+    done = subprocess.run(
+        [sys.executable, str(EXECUTE), str(tree / "sglang"), json.dumps(inputs)],
+        capture_output=True, text=True, timeout=120, check=True, env=env,
+    )  # fmt: skip
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def sized(release: str, index: str) -> dict[str, Any]:
+    keys = {"version": release, "available_bytes": AVAILABLE, "max_running_requests": 32}
+    return size_row({**keys, "index_dtype": index})
+
+
+def test_a_released_tree_is_refused(tree: Path) -> None:
+    before = {path: path.read_bytes() for path in tree.rglob("*.py")}
+    outcome = run_patch(tree, write=True)
+    assert outcome.verdict == "nothing_to_fix"
+    assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == before
+
+
+def test_the_planted_fault_is_one(release: str, tree: Path) -> None:
+    plant_bf16_store(tree / "sglang")
+    assert execute(tree, "bf16")["full"] == sized(release, "fp8")["pool_sizes"]["full"]
+
+
+def test_patched_configurator_counts_what_is_stored(release: str, tree: Path) -> None:
+    plant_bf16_store(tree / "sglang")
+    assert run_patch(tree, write=True).verdict == "written"
+    bf16, right = execute(tree, "bf16"), sized(release, "bf16_priced")
+    assert bf16["bytes_per_full_token"] == pytest.approx(right["bytes_per_full_token"], rel=1e-12)
+    assert bf16["full"] == right["pool_sizes"]["full"]
+    if release in ("0.5.12", "0.5.13"):
+        assert bf16["bytes_per_full_token"] == pytest.approx(16548.45, rel=1e-12)
+    fp8 = execute(tree, "fp8")
+    assert fp8["full"] == sized(release, "fp8")["pool_sizes"]["full"]
+    if release != "0.5.12":
+        # 21 layers x 64 B / 4: what fp4 is smaller than fp8.
+        cheaper = fp8["bytes_per_full_token"] - execute(tree, "fp4")["bytes_per_full_token"]
+        assert cheaper == pytest.approx(336, rel=1e-9)
+
+
+def test_gate_is_back(tree: Path) -> None:
+    released = (tree / "sglang" / MEMORY_POOL).read_text()
+    for method in ("get_index_k_with_scale_buffer", "get_index_k_scale_buffer"):
+        remove_gate(tree / "sglang", method)
+    planted = (tree / "sglang" / MEMORY_POOL).read_text()
+    assert ungated_reads(planted) == (
+        "get_index_k_with_scale_buffer",
+        "get_index_k_scale_buffer",
+    )
+    assert run_patch(tree, write=True).verdict == "written"
+    assert (tree / "sglang" / MEMORY_POOL).read_text() == released
+
+
+def test_a_second_run_changes_nothing(tree: Path) -> None:
+    plant_bf16_store(tree / "sglang")
+    remove_gate(tree / "sglang")
+    run_patch(tree, write=True)
+    after = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+    outcome = run_patch(tree, write=True)
+    assert (outcome.verdict, outcome.diff) == ("already_patched", "")
+    assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == after
+
+
+def test_v32_and_formatting_are_untouched(tree: Path) -> None:
+    plant_bf16_store(tree / "sglang")
+    before = (tree / "sglang" / CONFIGURATOR).read_text()
+    run_patch(tree, write=True)
+    after = (tree / "sglang" / CONFIGURATOR).read_text()
+    changed = [
+        line[2:]
+        for line in difflib.ndiff(before.splitlines(), after.splitlines())
+        if line[0] in "+-"
+    ]
+    assert 0 < len(changed) < 25
+    outside = before[: before.index("class DSV4PoolConfigurator")]
+    lines = [line for line in outside.splitlines() if "quant_block_size" in line]
+    assert lines
+    assert not [
+        line for line in changed if "DSATokenToKVPool" in line or "NSATokenToKVPool" in line
+    ]
+    kept = [line for line in after.splitlines() if "TokenToKVPool.quant_block_size" in line]
+    assert kept == lines
