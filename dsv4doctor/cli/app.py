@@ -2,34 +2,76 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from dsv4doctor import __version__
-from dsv4doctor.cli import lab, repro, scan, size
 from dsv4doctor.errors import EXIT_BUG, EXIT_INTERRUPTED, DoctorError
 
+
+class CommandEntry(NamedTuple):
+    """Where a command lives (`module` of `dsv4doctor.cli`) and what it is for, in one line."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+# Every command there is, in the order of `--help`. A module is imported when its command runs:
+# flags of many commands cost more to build than the rest of the start.
+COMMANDS: dict[str, CommandEntry] = {
+    "repro": CommandEntry(
+        "repro", "repro", "Drive concurrent tool-call sessions and classify every response."
+    ),
+    "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
+    "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
+    "lab": CommandEntry("lab", "app", "The lab: a miniature SGLang deployment to try on."),
+}
+
+
+class CommandGroup(TyperGroup):
+    """The root group; commands come from `COMMANDS`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name, imported now; None if there is none."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        target = getattr(importlib.import_module(f"dsv4doctor.cli.{entry.module}"), entry.attribute)
+        if isinstance(target, typer.Typer):
+            return typer.main.get_group(target)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(cmd_name)(target)
+        return typer.main.get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
 app = typer.Typer(
+    cls=CommandGroup,
     name="dsv4doctor",
     help="Find out why a DeepSeek-V4 deployment corrupts its output, prove it, and fix what can "
     "be fixed.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-app.command("repro")(repro.repro)
-app.command("scan")(scan.scan)
-app.command("size")(size.size)
-app.add_typer(lab.app, name="lab")
 
 
 def _print_version(value: bool) -> None:
@@ -55,14 +97,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the contract's code; never returns."""
     # A supervisor's SIGTERM gets the orderly end that Ctrl-C gets.
     signal.signal(signal.SIGTERM, _interrupt)
+    words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
-        code = app(args=list(argv) if argv is not None else None, standalone_mode=False)
+        code = app(args=words, standalone_mode=False)
         sys.stdout.flush()
     except DoctorError as error:
         _tell(str(error), error.hint)
         code = error.exit_code
     except TyperException as error:
-        _tell(error.format_message(), _usage_hint(error))
+        message = error.format_message()
+        if message:  # without a subcommand the help was printed, and there is nothing to add
+            _tell(message, _usage_hint(error))
         code = error.exit_code
     except KeyboardInterrupt:
         _tell("interrupted")

@@ -169,6 +169,7 @@ def _endpoint(
     """The server that the flags name; None for the lab."""
     from dsv4doctor.target import parse_endpoint
 
+    headers = tuple(_name_value(item, "--header") for item in header or ())
     if lab is not None:
         if (base_url and _was_typed("--base-url")) or host or port:
             raise UsageError(
@@ -184,7 +185,6 @@ def _endpoint(
         return None
     if insecure:
         say("TLS certificates are not verified (--insecure)")
-    headers = tuple(_name_value(item, "--header") for item in header or ())
     return parse_endpoint(base_url, api_key=api_key, headers=headers, verify_tls=not insecure)
 
 

@@ -1,0 +1,105 @@
+"""The frame of the command line: exit codes, streams, what errors look like."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dsv4doctor.cli.app import COMMANDS, CommandGroup, app
+from dsv4doctor.cli.output import emit_json, plain
+from dsv4doctor.finding import Evidence, Finding, Severity
+
+DOCTOR = (sys.executable, "-m", "dsv4doctor")
+
+
+def doctor(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*DOCTOR, *arguments], capture_output=True, text=True, input=stdin, check=False, timeout=60
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_that_begins_as_the_list_says(name: str) -> None:
+    done = doctor(name, "--help")
+    assert done.returncode == 0
+    said = " ".join(done.stdout.split())
+    first = COMMANDS[name].summary.rstrip(".").split()[0]
+    assert first in said
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    assert isinstance(app.info.cls, type)
+    assert issubclass(app.info.cls, CommandGroup)
+    code = (
+        "import sys\nfrom dsv4doctor.cli.app import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print([m for m in sys.modules if m.startswith('dsv4doctor.cli.')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "['dsv4doctor.cli.app']"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (("repro", "--sessions", "-3"), "--sessions"),
+        (("repro", "--sessions", "many"), "--sessions"),
+        (("repro", "--nope"), "--nope"),
+        (("nope",), "nope"),
+        (("repro", "--scenario", "tool-cals"), "tool-calls"),
+        (("repro", "--base-url", "ftp://h"), "ftp"),
+        (("repro", "--base-url", "h:1", "--lab-hicache", "off"), "--lab-*"),
+        (("repro", "--header", "novalue"), "novalue"),
+        (("repro", "--extra-request-body", "[1]"), "--extra-request-body"),
+        (("repro", "--context-tokens", "x:y"), "x"),
+        (("repro", "--resume", "/nonexistent"), "/nonexistent"),
+        (("repro", "--lab-fault", "no-such-fault"), "no-such-fault"),
+        (("repro", "--lab-fix", "no-such-fix"), "no-such-fix"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_bad_usage_is_two_lines_and_code_2(
+    arguments: tuple[str, ...], names: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    output = tmp_path_factory.mktemp("reports")
+    extra = ("--output-dir", str(output)) if arguments[0] == "repro" else ()
+    done = doctor(*arguments, *extra)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if "starting the lab" not in line]
+    assert len(lines) == 2, done.stderr
+    assert lines[0].startswith("dsv4doctor: ")
+    assert lines[1].startswith("  try: ")
+    assert names in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    pipe = f"{sys.executable} -m dsv4doctor size --json | head -c 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", pipe], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] in {"{0", "0"}
+    assert "Traceback" not in done.stderr
+
+
+def test_json_is_ascii_and_never_holds_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = (Evidence(where="a", what="\ud800"),)
+    finding = Finding(rule="R", severity=Severity.INFO, title="\x1b[31m", evidence=hostile)
+    emit_json("x", "v", 0, [finding], {"nan": float("nan"), "tuple": (1, 2)})
+    text = capsys.readouterr().out
+    assert text.isascii()
+    assert "\x1b" not in text
+    document = json.loads(text)
+    assert document["x"] == {"nan": None, "tuple": [1, 2]}
+    assert document["findings"][0]["severity"] == "info"
+
+
+def test_what_has_no_json_form_is_told() -> None:
+    with pytest.raises(TypeError, match="object"):
+        plain(object())
