@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,7 +120,11 @@ def start_lab(options: LabOptions, *, timeout_s: float = START_TIMEOUT_S) -> Run
         line = _first_line(process, timeout_s)
         if line:
             return RunningLab(process, json.loads(line), log)
-        raise _failure(process, log, timeout_s)
+        if line is None:
+            raise DoctorError(
+                f"the lab was not ready within {timeout_s:g} s", "the machine may be overloaded"
+            )
+        raise _failure(process, log)
     except BaseException:
         _end(process)
         log.close()
@@ -139,8 +142,8 @@ def _open_log(path: Path | None) -> IO[bytes]:
         ) from error
 
 
-def _first_line(process: subprocess.Popen[bytes], timeout_s: float) -> bytes:
-    """The ready line; empty when the process ended or the time is over."""
+def _first_line(process: subprocess.Popen[bytes], timeout_s: float) -> bytes | None:
+    """The ready line; empty when the process ended, None when the time is over."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     stdout = process.stdout
     assert stdout is not None
@@ -149,20 +152,16 @@ def _first_line(process: subprocess.Popen[bytes], timeout_s: float) -> bytes:
     try:
         return lines.get(timeout=timeout_s)
     except queue.Empty:
-        return b""
+        return None
 
 
-def _failure(process: subprocess.Popen[bytes], log: IO[bytes], timeout_s: float) -> DoctorError:
-    """Why there is no lab: its own last words where it had any."""
+def _failure(process: subprocess.Popen[bytes], log: IO[bytes]) -> DoctorError:
+    """Why the lab ended: its own last words where it had any."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_STOP_S)
     lines = [line for line in _read_log(log).splitlines() if line.strip()]
     problems = [line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM)]
     hints = [line.removeprefix(_HINT) for line in lines if line.startswith(_HINT)]
-    if process.returncode is None:
-        return DoctorError(
-            f"the lab was not ready within {timeout_s:g} s", "the machine may be overloaded"
-        )
     said = (problems or lines or [f"exit code {process.returncode}"])[-1]
     problem = f"the lab did not start: {said}"
     hint = hints[-1] if hints else "run `dsv4doctor lab serve` to see its whole log"
@@ -177,15 +176,16 @@ def _read_log(log: IO[bytes]) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close stdin, ask, and in the end kill; the pipes are closed, the child is reaped."""
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-    deadline = time.monotonic() + _STOP_S
+    """Close stdin, ask, and in the end kill; the child is reaped and the pipes are closed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
     process.terminate()
     try:
-        process.wait(max(0.0, deadline - time.monotonic()))
+        process.wait(_STOP_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    # Last: a reader that still waits for the ready line holds the pipe until the child is gone.
+    process.stdout.close()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import orjson
 from aiohttp import HttpVersion11, web
 
 from dsv4doctor.lab.http_frames import (
@@ -22,13 +21,12 @@ from dsv4doctor.lab.http_frames import (
     error_body,
     usage_of,
 )
-from dsv4doctor.lab.http_json import encode_json
+from dsv4doctor.lab.http_json import BadRequest, json_response, read_json
 from dsv4doctor.lab.http_launch import LaunchOptions
 from dsv4doctor.lab.http_metrics import Meter
 from dsv4doctor.lab.http_pacer import PacedStream, Pacer
 from dsv4doctor.lab.http_request import (
     DEFAULT_MAX_TOKENS,
-    BadRequest,
     ChatRequest,
     read_chat_request,
 )
@@ -218,27 +216,6 @@ def generate_body(generation: Generation) -> Json:
             "weight_version": WEIGHT_VERSION,
         },
     }
-
-
-async def read_json(http: web.Request) -> Any:
-    """The decoded body.
-
-    Raises:
-        BadRequest: if it is no JSON, or its content type says so.
-    """
-    if http.content_type != "application/json":
-        raise BadRequest(
-            "Unsupported Media Type: Only 'application/json' is allowed", "Bad Request"
-        )
-    try:
-        return orjson.loads(await http.read())
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(f"JSON decode error: {error}", "Bad Request") from error
-
-
-def json_response(body: Mapping[str, Any] | Sequence[Any], *, status: int = 200) -> web.Response:
-    """`body` as a JSON response."""
-    return web.Response(body=encode_json(body), status=status, content_type="application/json")
 
 
 def _chunk_writer(http: web.Request) -> Callable[[bytes], None]:

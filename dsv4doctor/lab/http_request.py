@@ -9,21 +9,13 @@ from typing import Any
 
 import orjson
 
-from dsv4doctor.lab.http_json import encode_json
+from dsv4doctor.lab.http_json import BadRequest, encode_json
 from dsv4doctor.lab.http_launch import LaunchOptions
 
 DEFAULT_MAX_TOKENS = 512
 _ROLES = frozenset(
     {"system", "user", "assistant", "tool", "function", "developer", "latest_reminder"}
 )
-
-
-class BadRequest(Exception):
-    """A request that SGLang answers with 400; `kind` is the error's `type`."""
-
-    def __init__(self, message: str, kind: str = "BadRequestError") -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -483,6 +483,13 @@ def test_a_port_in_use_is_named() -> None:
     assert raised.value.exit_code == 3
 
 
+def test_a_lab_that_is_not_ready_in_time_is_not_left_behind() -> None:
+    began = time.monotonic()
+    with pytest.raises(DoctorError, match=r"not ready within 0\.01 s"):
+        start_lab(LabOptions(), timeout_s=0.01)
+    assert time.monotonic() - began < 5
+
+
 def alive(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

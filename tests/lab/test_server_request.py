@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from typing import Any
 
 import pytest
 
+from dsv4doctor.cli.lab import serve
 from dsv4doctor.errors import UsageError
+from dsv4doctor.lab.http_json import BadRequest
 from dsv4doctor.lab.http_launch import LaunchOptions, resolve_index_k
-from dsv4doctor.lab.http_request import BadRequest, read_chat_request
+from dsv4doctor.lab.http_request import read_chat_request
 
 OPTIONS = LaunchOptions(context_length=1000)
 TOOL = {"type": "function", "function": {"name": "lookup", "parameters": {"type": "object"}}}
@@ -120,6 +124,18 @@ def test_text_parts_and_past_calls_are_taken() -> None:
 )
 def test_index_k(chosen: str | None, fp4: bool, environment: dict[str, str], dtype: str) -> None:
     assert resolve_index_k(chosen, fp4_indexer=fp4, environment=environment) == dtype
+
+
+def test_the_command_and_the_options_have_the_same_defaults() -> None:
+    defaults = LaunchOptions()
+    shared = {field.name for field in dataclasses.fields(LaunchOptions)} & set(
+        inspect.signature(serve).parameters
+    )
+    said = {name: inspect.signature(serve).parameters[name].default for name in shared}
+    # None stands for a default that is decided later, from other flags or the environment.
+    said = {name: value for name, value in said.items() if value is not None}
+    assert len(said) > 8
+    assert said == {name: getattr(defaults, name) for name in said}
 
 
 def test_a_launch_that_contradicts_itself_is_refused() -> None:
