@@ -114,6 +114,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
         code = _leave_closed_pipe()
+    except SystemExit as end:
+        # typer's own answer to a closed pipe is to wrap stdout and exit with 1.
+        is_pipe = type(sys.stdout).__name__ == "PacifyFlushWrapper"
+        code = _leave_closed_pipe() if is_pipe else end.code
     except typer.Abort:
         code = EXIT_INTERRUPTED
     except Exception:

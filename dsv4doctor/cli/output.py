@@ -15,7 +15,7 @@ from dsv4doctor.finding import Finding
 
 
 def plain(value: Any) -> Any:
-    """`value` as JSON types: dataclasses become objects, NaN and infinities null, never a bare NaN."""
+    """`value` as JSON types: dataclasses become objects, NaN and infinities null."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):

@@ -26,6 +26,7 @@ class Done:
     @property
     def document(self) -> dict[str, Any]:
         """The one JSON document on stdout."""
+        assert self.stdout, self.stderr
         return json.loads(self.stdout)
 
     @property
