@@ -134,7 +134,7 @@ def layout_named(name: str) -> PageLayout:
         ValueError: if no such layout exists.
     """
     base, _, rows = name.partition("/")
-    if base in LATENT_ROWS and not rows:
+    if base in LATENT_ROWS and rows in ("", str(LATENT_ROWS[base])):
         return latent_layout(base)
     if rows and not rows.isdigit():
         raise ValueError(f"layout {name!r}: the slots after / are a number")

@@ -1,0 +1,1 @@
+"""Checksums of cache pages: on this machine, on other hosts, and of dumped tensors."""

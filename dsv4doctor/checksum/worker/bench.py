@@ -1,0 +1,50 @@
+"""How fast a digest reads, against a copy of the same device in the same run.
+
+`gb_per_s` counts bytes read; `copy_gb_per_s` bytes read plus written on a GPU (what its memory
+moves), bytes copied on a CPU (memcpy's usual figure). `ratio` is the one over the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsv4doctor.checksum.worker.engine import Engine, NumpyEngine
+from dsv4doctor.kernels.layouts import layout_named
+from dsv4doctor.kernels.stamp import Stamp
+
+LAYOUTS = ("fp8", "bf16", "fp4", "fp4-rocm", "c4", "swa")
+GPU_BYTES = 2 << 30  # far beyond any GPU's cache
+CPU_BYTES = 64 << 20  # beyond a core's share of cache
+GPU_REPEATS = 20
+CPU_REPEATS = 5
+
+
+def bench(engine: Engine, budget_bytes: int) -> list[dict[str, Any]]:
+    """One row a layout, the copy measured beside each."""
+    on_gpu = engine.backend in ("cuda", "hip")
+    runner = engine if on_gpu else NumpyEngine(engine.device)
+    repeats = GPU_REPEATS if on_gpu else CPU_REPEATS
+    wanted = min(GPU_BYTES if on_gpu else CPU_BYTES, budget_bytes // 3)
+    rows = []
+    for name in LAYOUTS:
+        layout = layout_named(name)
+        count = max(1, wanted // (layout.page_bytes + layout.scale_page_bytes))
+        pool = runner.fill(layout, count, Stamp())
+        seconds = runner.seconds(pool, repeats=repeats)
+        copied = count * layout.page_bytes
+        copy_seconds = runner.copy_seconds(copied, repeats=repeats)
+        speed = pool.nbytes / seconds / 1e9
+        copy_speed = (2 if on_gpu else 1) * copied / copy_seconds / 1e9
+        rows.append(
+            {
+                "layout": name,
+                "pages": count,
+                "bytes": pool.nbytes,
+                "seconds": seconds,
+                "gb_per_s": speed,
+                "copy_gb_per_s": copy_speed,
+                "ratio": speed / copy_speed,
+            }
+        )
+        del pool
+    return rows

@@ -1,0 +1,332 @@
+"""`dsv4doctor checksum`: flags to a job, the job to its flow, the outcome to stdout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dsv4doctor.cli import options
+from dsv4doctor.cli.output import emit_json
+from dsv4doctor.errors import UsageError
+
+if TYPE_CHECKING:
+    from dsv4doctor.flows.checksum import Outcome
+
+app = typer.Typer(
+    help="Checksum cache pages: are this machine's kernels, memory and copies sound?",
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+DEFAULT_SEED = 42
+DEFAULT_TIME_BUDGET_S = 300.0
+DEFAULT_DEPTHS = "1,2,4,8"
+_WHERE = "Where"
+
+SshHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ssh-host",
+        help="Run there instead of here: [USER@]HOST[:PORT] or a name of ~/.ssh/config; "
+        "repeatable.",
+        rich_help_panel=_WHERE,
+    ),
+]
+SshHostFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--ssh-hosts", help="File of hosts, one a line.", rich_help_panel=_WHERE),
+]
+SshConfig = Annotated[
+    Path | None,
+    typer.Option("--ssh-config", help="Instead of ~/.ssh/config.", rich_help_panel=_WHERE),
+]
+RemotePython = Annotated[
+    str | None,
+    typer.Option(
+        "--remote-python",
+        help="Interpreter there; default: that of the running SGLang, else python3.",
+        rich_help_panel=_WHERE,
+    ),
+]
+RemotePrefix = Annotated[
+    str | None,
+    typer.Option(
+        "--remote-prefix",
+        metavar="CMD",
+        help="Enters a container first, e.g. 'docker exec -i NAME' or 'kubectl exec -i POD --'.",
+        rich_help_panel=_WHERE,
+    ),
+]
+Gpus = Annotated[
+    str | None,
+    typer.Option("--gpus", help="GPUs to use, e.g. 0,3; default: all.", rich_help_panel=_WHERE),
+]
+MaxBytes = Annotated[
+    str | None,
+    typer.Option(
+        "--max-bytes",
+        help="Most device memory to touch, e.g. 512MiB; default: what is free less 1 GiB.",
+        rich_help_panel=_WHERE,
+    ),
+]
+TimeBudget = Annotated[
+    float | None,
+    typer.Option(
+        "--time-budget",
+        min=1,
+        help="Seconds after which no further check begins [default: 300].",
+        rich_help_panel=_WHERE,
+    ),
+]
+RequireGpu = Annotated[
+    bool, typer.Option("--require-gpu", help="No GPU is an error.", rich_help_panel=_WHERE)
+]
+IndexKFlag = Annotated[
+    options.IndexK | None,
+    typer.Option("--index-k", help="Index-K storage [default: fp8; race: all three]."),
+]
+SeedFlag = Annotated[int | None, typer.Option("--seed", help="Fixes every byte [default: 42].")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """The flags that every action takes, before it or after it; None or empty: not given."""
+
+    ssh_host: tuple[str, ...] = ()
+    ssh_hosts: tuple[Path, ...] = ()
+    ssh_config: Path | None = None
+    remote_python: str | None = None
+    remote_prefix: str | None = None
+    gpus: str | None = None
+    max_bytes: str | None = None
+    time_budget: float | None = None
+    require_gpu: bool = False
+    index_k: options.IndexK | None = None
+    seed: int | None = None
+    as_json: bool = False
+    no_color: bool = False
+
+    def over(self, earlier: Flags) -> Flags:
+        """These flags, with `earlier` ones where these were not given."""
+        given = {
+            each.name: getattr(earlier, each.name)
+            for each in fields(self)
+            if getattr(self, each.name) in (None, (), False)
+        }
+        return replace(self, **given)
+
+
+@app.callback(invoke_without_command=True)
+def checksum(
+    context: typer.Context,
+    ssh_host: SshHosts = None,
+    ssh_hosts: SshHostFiles = None,
+    ssh_config: SshConfig = None,
+    remote_python: RemotePython = None,
+    remote_prefix: RemotePrefix = None,
+    gpus: Gpus = None,
+    max_bytes: MaxBytes = None,
+    time_budget: TimeBudget = None,
+    require_gpu: RequireGpu = False,
+    index_k: IndexKFlag = None,
+    seed: SeedFlag = None,
+    as_json: options.AsJson = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """Checksum cache pages: are this machine's kernels, memory and copies sound?
+
+    Without an action it is a selftest of this machine. On other hosts it sends one self-contained
+    program, runs it in the server's own Python and leaves nothing behind; a GPU that serves keeps a
+    reserve of free memory. Example: dsv4doctor checksum --ssh-host gpu7 --ssh-host gpu8
+    """
+    flags = _flags(locals())
+    context.obj = flags
+    if context.invoked_subcommand is None:
+        _finish(_on_hosts("selftest", flags), flags)
+
+
+@app.command("selftest")
+def selftest(
+    context: typer.Context,
+    ssh_host: SshHosts = None,
+    ssh_hosts: SshHostFiles = None,
+    ssh_config: SshConfig = None,
+    remote_python: RemotePython = None,
+    remote_prefix: RemotePrefix = None,
+    gpus: Gpus = None,
+    max_bytes: MaxBytes = None,
+    time_budget: TimeBudget = None,
+    require_gpu: RequireGpu = False,
+    index_k: IndexKFlag = None,
+    seed: SeedFlag = None,
+    as_json: options.AsJson = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """Kernels against references, planted edits, copies through host memory, a whole pool."""
+    flags = _flags(locals())
+    _finish(_on_hosts("selftest", flags), flags)
+
+
+@app.command("race")
+def race(
+    context: typer.Context,
+    depths: Annotated[
+        str, typer.Option("--depths", help="Requests restored ahead of the read, comma-separated.")
+    ] = DEFAULT_DEPTHS,
+    ssh_host: SshHosts = None,
+    ssh_hosts: SshHostFiles = None,
+    ssh_config: SshConfig = None,
+    remote_python: RemotePython = None,
+    remote_prefix: RemotePrefix = None,
+    gpus: Gpus = None,
+    max_bytes: MaxBytes = None,
+    time_budget: TimeBudget = None,
+    require_gpu: RequireGpu = False,
+    index_k: IndexKFlag = None,
+    seed: SeedFlag = None,
+    as_json: options.AsJson = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """HiCache's load against the index-K read: with the gate, without, and on the wrong layer.
+
+    On a GPU: real copies on one stream and reads on another. Without: a virtual clock and threads.
+    """
+    flags = _flags(locals())
+    job: dict[str, Any] = {"depths": _numbers(depths, "--depths", least=1)}
+    if flags.index_k is not None:
+        job["race_index_k"] = flags.index_k.value
+    _finish(_on_hosts("race", flags, job), flags)
+
+
+@app.command("bench")
+def bench(
+    context: typer.Context,
+    ssh_host: SshHosts = None,
+    ssh_hosts: SshHostFiles = None,
+    ssh_config: SshConfig = None,
+    remote_python: RemotePython = None,
+    remote_prefix: RemotePrefix = None,
+    gpus: Gpus = None,
+    max_bytes: MaxBytes = None,
+    time_budget: TimeBudget = None,
+    require_gpu: RequireGpu = False,
+    index_k: IndexKFlag = None,
+    seed: SeedFlag = None,
+    as_json: options.AsJson = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """GB/s of the digests against a copy on the same device in the same run."""
+    flags = _flags(locals())
+    _finish(_on_hosts("bench", flags), flags)
+
+
+@app.command("compare")
+def compare(
+    context: typer.Context,
+    left: Annotated[Path, typer.Argument(help="Dump or manifest that is right.")],
+    right: Annotated[Path | None, typer.Argument(help="Dump or manifest to compare.")] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option("--layout", help="fp8, bf16, fp4, fp4-rocm (or e.g. fp8/32), swa, c4, c128."),
+    ] = None,
+    write_manifest: Annotated[
+        Path | None,
+        typer.Option("--write-manifest", help="Digest LEFT into this file (.json) instead."),
+    ] = None,
+    as_json: options.AsJson = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """Which pages and tokens of two dumps differ, and whose bytes lie there instead.
+
+    Takes .pt (never runs what is in it), .safetensors, raw bytes with --layout, and manifests.
+    """
+    from dsv4doctor.flows.checksum_compare import compare_files, make_manifest
+
+    flags = _flags({"context": context, "as_json": as_json, "no_color": no_color})
+    if (right is None) == (write_manifest is None):
+        raise UsageError(
+            "compare takes two files, or one file and --write-manifest",
+            "dsv4doctor checksum compare GOOD.pt BAD.pt",
+        )
+    if write_manifest is not None:
+        outcome = make_manifest(left, write_manifest, layout)
+    else:
+        assert right is not None
+        outcome = compare_files(left, right, layout)
+    _finish(outcome, flags)
+
+
+def _flags(given: dict[str, Any]) -> Flags:
+    """The flags of one action, over those given before it."""
+    earlier = given["context"].obj
+    names = {each.name for each in fields(Flags)}
+    values = {name: value for name, value in given.items() if name in names}
+    for name in ("ssh_host", "ssh_hosts"):
+        values[name] = tuple(values.get(name) or ())
+    flags = Flags(**values)
+    return flags.over(earlier) if isinstance(earlier, Flags) else flags
+
+
+def _on_hosts(action: str, flags: Flags, extra: dict[str, Any] | None = None) -> Outcome:
+    from dsv4doctor.flows.checksum import Targets, run_on_hosts
+
+    job: dict[str, Any] = {
+        "action": action,
+        "index_k": (flags.index_k or options.IndexK.FP8).value,
+        "seed": DEFAULT_SEED if flags.seed is None else flags.seed,
+        "max_bytes": _bytes(flags.max_bytes),
+        "time_budget_s": flags.time_budget or DEFAULT_TIME_BUDGET_S,
+        "require_gpu": flags.require_gpu,
+        "gpus": None if flags.gpus is None else _numbers(flags.gpus, "--gpus", least=0),
+    }
+    targets = Targets(
+        ssh_hosts=flags.ssh_host,
+        ssh_host_files=flags.ssh_hosts,
+        ssh_config=flags.ssh_config,
+        python=flags.remote_python,
+        prefix=flags.remote_prefix or "",
+    )
+    return run_on_hosts(job | (extra or {}), targets)
+
+
+def _finish(outcome: Outcome, flags: Flags) -> None:
+    if flags.as_json:
+        emit_json("checksum", outcome.verdict, outcome.exit_code, outcome.findings, outcome.body)
+    else:
+        from dsv4doctor.cli.checksum_view import print_outcome
+
+        print_outcome(outcome, no_color=flags.no_color)
+    raise typer.Exit(outcome.exit_code)
+
+
+_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def _bytes(text: str | None) -> int | None:
+    """`512MiB`, `2G`, `1000000`: powers of two, as memory is counted."""
+    if text is None:
+        return None
+    number = text.strip().rstrip("iBbKkMmGg")
+    unit = text.strip()[len(number) :].upper().removesuffix("IB").removesuffix("B")
+    try:
+        value = int(float(number) * _UNITS[unit])
+    except (KeyError, ValueError, OverflowError) as error:
+        raise UsageError(
+            f"--max-bytes {text!r} is no size", "for example 512MiB or 2GiB"
+        ) from error
+    if value <= 0:
+        raise UsageError(f"--max-bytes {text!r} leaves nothing", "for example 512MiB or 2GiB")
+    return value
+
+
+def _numbers(text: str, flag: str, *, least: int) -> list[int]:
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise UsageError(f"{flag} {text!r} is no list of numbers", "for example 0,1") from error
+    if min(found) < least:
+        raise UsageError(f"{flag} {text!r}: {min(found)} is below {least}", "for example 1,2,4")
+    return found
