@@ -18,6 +18,10 @@ from dsv4doctor.stats.stopping import LARGEST_PLAN, stopping_pairs
 DEFAULT_ALPHA = 0.05
 DEFAULT_POWER = 0.8
 
+# What so many sessions an arm can see still takes less than a minute to compute.
+LARGEST_SEEN = 50_000
+DETECTABLE_STEPS = 12
+
 # Counts further than this from their mean have probabilities below 1e-14.
 STANDARD_DEVIATIONS = 8.0
 
@@ -108,22 +112,43 @@ def detectable(
 ) -> Detectable:
     """What `n` sessions an arm can see: the nearest rates that differ from `baseline` visibly."""
     _check(baseline, None, alpha, power)
-    if n < 1:
-        raise UsageError(f"{n} sessions an arm can see nothing", "give at least one")
+    if not 1 <= n <= LARGEST_SEEN:
+        raise UsageError(
+            f"what {n} sessions an arm can see is not computed", f"give 1 to {LARGEST_SEEN:,}"
+        )
 
-    def nearest(end: float) -> float | None:
-        if baseline == end or fixed_power(n, baseline, end, alpha) < power:
-            return None
-        near, far = baseline, end
-        for _ in range(20):
-            middle = (near + far) / 2.0
-            if fixed_power(n, baseline, middle, alpha) >= power:
-                far = middle
-            else:
-                near = middle
-        return far
+    lower, higher = (_nearest(n, baseline, end, alpha, power) for end in (0.0, 1.0))
+    return Detectable(sessions=n, baseline=baseline, lower=lower, higher=higher)
 
-    return Detectable(sessions=n, baseline=baseline, lower=nearest(0.0), higher=nearest(1.0))
+
+def _nearest(n: int, baseline: float, end: float, alpha: float, power: float) -> float | None:
+    """The rate nearest to `baseline`, on the way to `end`, that `n` sessions tell from it."""
+
+    def enough(rate: float) -> bool:
+        return fixed_power(n, baseline, rate, alpha) >= power
+
+    def half(near: float, far: float, visible: Callable[[float], bool]) -> tuple[float, float]:
+        middle = (near + far) / 2.0
+        return (near, middle) if visible(middle) else (middle, far)
+
+    if baseline == end or not enough(end):
+        return None
+    # Power grows with the distance; the normal approximation says where the search may begin.
+    near, far = baseline, end
+    for _ in range(40):
+        near, far = half(
+            near, far, lambda rate: _normal_sessions(baseline, rate, alpha, power) <= n
+        )
+    guess, near, far = far, baseline, end
+    for stretch in (0.9, 1.1):
+        rate = min(1.0, max(0.0, baseline + stretch * (guess - baseline)))
+        if enough(rate):
+            far = rate
+            break
+        near = rate
+    for _ in range(DETECTABLE_STEPS):
+        near, far = half(near, far, enough)
+    return far
 
 
 def sessions_to_equate(

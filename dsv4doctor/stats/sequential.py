@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+# Discordant pairs so far: only a corrupted, only b.
+Counts = tuple[float, float]
+
 BET_SPREAD = 0.25
 
 # With one launch of an arm nothing is known of how launches vary.
@@ -81,11 +84,8 @@ def pair_evidence(a: Sequence[Outcome], b: Sequence[Outcome]) -> Evidence:
 
     Sessions are paired in order; a pair with a failed session, or with none yet, is left out.
     """
-    import numpy as np
-
-    only_a, only_b, pairs = _discordant(a, b)
-    wealth = log_wealth(np.cumsum(only_a), np.cumsum(only_b))
-    return _evidence(wealth, int(only_a.sum()), int(only_b.sum()), pairs, 1.0)
+    counts = _running_counts(a, b, (0, 0))
+    return _evidence(counts, counts, len(counts), 1.0)
 
 
 def launch_evidence(
@@ -96,27 +96,22 @@ def launch_evidence(
     Looks are taken after every pair and at the end of each round. `finished` is the number of
     rounds whose launches have ended, all by default: an unfinished one tells nothing of the spread.
     """
-    import numpy as np
-
     rounds = min(len(a), len(b))
     finished = rounds if finished is None else min(finished, rounds)
     tables = launch_table(a), launch_table(b)
-    looks: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-    only_a = only_b = pairs = 0
+    looks: list[Counts] = []
+    counts: list[Counts] = [(0, 0)]
     inflation = _spread(tables, 0)
     for number in range(rounds):
-        side_a, side_b, judged = _discordant(a[number], b[number])
-        counts_a, counts_b = only_a + np.cumsum(side_a), only_b + np.cumsum(side_b)
+        in_round = _running_counts(a[number], b[number], counts[-1])
+        counts += in_round
         if number >= LEAST_ROUNDS:
-            looks.append((counts_a / inflation, counts_b / inflation))
-        if judged:
-            only_a, only_b, pairs = int(counts_a[-1]), int(counts_b[-1]), pairs + judged
+            looks += [(w / inflation, v / inflation) for w, v in in_round]
         if number < finished:
             inflation = _spread(tables, number + 1)
         if LEAST_ROUNDS <= number + 1 <= finished:
-            looks.append((np.array([only_a / inflation]), np.array([only_b / inflation])))
-    wealth = log_wealth(*np.concatenate(looks, axis=1)) if looks else np.zeros(0)
-    return _evidence(wealth, only_a, only_b, pairs, inflation)
+            looks.append((counts[-1][0] / inflation, counts[-1][1] / inflation))
+    return _evidence(looks, counts, len(counts) - 1, inflation)
 
 
 def _spread(tables: tuple[list[tuple[int, int]], ...], rounds: int) -> float:
@@ -126,32 +121,34 @@ def _spread(tables: tuple[list[tuple[int, int]], ...], rounds: int) -> float:
     return known.cautious_inflation
 
 
-def _discordant(
-    a: Sequence[Outcome], b: Sequence[Outcome]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
-    import numpy as np
-
-    pairs = [
-        (one, other)
-        for one, other in zip(a, b, strict=False)  # the longer arm waits for its partner
-        if one is not None and other is not None
-    ]
-    table = np.array(pairs, dtype=np.bool_).reshape(-1, 2)
-    first, second = table[:, 0], table[:, 1]
-    return first & ~second, second & ~first, len(pairs)
+def _running_counts(a: Sequence[Outcome], b: Sequence[Outcome], before: Counts) -> list[Counts]:
+    """Discordant pairs either way after each judged pair; the longer arm waits for its partner."""
+    only_a, only_b = before
+    counts = []
+    for one, other in zip(a, b, strict=False):
+        if one is None or other is None:
+            continue
+        only_a += bool(one) and not other
+        only_b += bool(other) and not one
+        counts.append((only_a, only_b))
+    return counts
 
 
 def _evidence(
-    wealth: NDArray[np.float64], only_a: int, only_b: int, pairs: int, inflation: float
+    looks: Sequence[Counts], counts: Sequence[Counts], pairs: int, inflation: float
 ) -> Evidence:
+    import numpy as np
+
+    wealth = log_wealth(*np.array(looks, dtype=np.float64).reshape(-1, 2).T)
     greatest = max(0.0, float(wealth.max())) if len(wealth) else 0.0
     now = float(wealth[-1]) if len(wealth) else 0.0
+    only_a, only_b = counts[-1] if counts else (0, 0)
     return Evidence(
         e_value=math.exp(min(greatest, LARGEST_LOG_WEALTH)),
         e_value_now=math.exp(min(now, LARGEST_LOG_WEALTH)),
         pairs=pairs,
-        only_a=only_a,
-        only_b=only_b,
+        only_a=int(only_a),
+        only_b=int(only_b),
         looks=len(wealth),
         inflation=inflation,
     )
