@@ -13,7 +13,7 @@ from itertools import combinations
 
 from dsv4doctor.errors import UsageError
 from dsv4doctor.stats.compare import difference, exact_test, holm
-from dsv4doctor.stats.dispersion import dispersion
+from dsv4doctor.stats.dispersion import Dispersion, dispersion
 from dsv4doctor.stats.outcomes import ArmOutcomes, Outcome, launch_table
 from dsv4doctor.stats.power import DEFAULT_POWER, plan, sessions_fixed, sessions_to_equate
 from dsv4doctor.stats.sequential import (
@@ -50,7 +50,8 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Test:
-    """One pair's test before the adjustment for the others."""
+    """One pair's test before the adjustment for the others. `spread` is the variance of launches
+    over the binomial's as seen, `inflation` what the interval's counts are divided by."""
 
     p_value: float
     name: str
@@ -58,6 +59,7 @@ class _Test:
     looks: int
     e_value: float | None = None
     inflation: float = 1.0
+    spread: float = 1.0
     note: str = ""
 
 
@@ -105,22 +107,25 @@ def effective_cell(arm: ArmOutcomes, inflation: float = 1.0) -> tuple[float, flo
     return arm.corrupted / inflation, arm.sessions / inflation
 
 
-def launch_inflation(arms: Sequence[ArmOutcomes], looking: Looking) -> float:
-    """How much launches inflate the variance of the arms' rates; 1 where nothing was relaunched."""
-    if looking is not Looking.LAUNCHES:
+def launch_inflation(arms: Sequence[ArmOutcomes], rules: Rules) -> float:
+    """What an interval's counts are divided by as launches differ; 1 if none was relaunched."""
+    if rules.looking is not Looking.LAUNCHES:
         return 1.0
-    return dispersion([launch_table(arm.launches) for arm in arms]).inflation
+    return _spread(arms).interval_inflation(1.0 - rules.alpha)
+
+
+def _spread(arms: Sequence[ArmOutcomes]) -> Dispersion:
+    return dispersion([launch_table(arm.launches) for arm in arms])
 
 
 def _test(a: ArmOutcomes, b: ArmOutcomes, rules: Rules, finished: int | None) -> _Test:
     if rules.looking is Looking.PAIRS:
         evidence = pair_evidence(*_aligned(a, b))
-        return _sequential(evidence, 1.0, "session")
+        return _sequential(evidence, 1.0, 1.0)
     rounds = min(len(a.launches), len(b.launches))
     if rules.looking is Looking.LAUNCHES and rounds >= LEAST_ROUNDS:
         evidence = launch_evidence(a.launches, b.launches, finished)
-        inflation = launch_inflation((a, b), rules.looking)
-        return _sequential(evidence, inflation, "session" if inflation == 1.0 else "launch")
+        return _sequential(evidence, launch_inflation((a, b), rules), _spread((a, b)).inflation)
     note = ""
     if rules.looking is Looking.LAUNCHES:
         note = "one launch an arm: whether launches differ among themselves is not known"
@@ -141,14 +146,15 @@ def _aligned(a: ArmOutcomes, b: ArmOutcomes) -> tuple[list[Outcome], list[Outcom
     return [one for one, _ in pairs], [other for _, other in pairs]
 
 
-def _sequential(evidence: Evidence, inflation: float, unit: str) -> _Test:
+def _sequential(evidence: Evidence, inflation: float, spread: float) -> _Test:
     return _Test(
         p_value=evidence.p_value,
         name="discordant-pair betting",
-        unit=unit,
+        unit="session" if spread == 1.0 else "launch",
         looks=evidence.looks,
         e_value=evidence.e_value,
         inflation=inflation,
+        spread=spread,
     )
 
 
@@ -161,7 +167,7 @@ def _comparison(
         verdict, needed = Verdict.UNDECIDED, None
     else:
         verdict = _verdict(contrast, adjusted, rules)
-        needed = _needed(a, b, test.inflation, rules) if verdict is Verdict.UNDECIDED else None
+        needed = _needed(a, b, test.spread, rules) if verdict is Verdict.UNDECIDED else None
     unspoken = Comparison(
         a=a.name,
         b=b.name,
@@ -187,7 +193,7 @@ def _verdict(contrast: Contrast, adjusted: float, rules: Rules) -> Verdict:
     return Verdict.UNDECIDED
 
 
-def _needed(a: ArmOutcomes, b: ArmOutcomes, inflation: float, rules: Rules) -> int | None:
+def _needed(a: ArmOutcomes, b: ArmOutcomes, spread: float, rules: Rules) -> int | None:
     """Sessions an arm that would decide, were the rates seen the true ones; None where unknown."""
     if not (rules.plan_needs and a.sessions and b.sessions):
         return None
@@ -202,11 +208,11 @@ def _needed(a: ArmOutcomes, b: ArmOutcomes, inflation: float, rules: Rules) -> i
             sessions = plan(p, q, rules.alpha, rules.power).sequential_at_power
     except UsageError:  # too close to be told apart by any number that could be run
         return None
-    return max(round(sessions * inflation), max(a.sessions, b.sessions) + 1)
+    return max(round(sessions * spread), max(a.sessions, b.sessions) + 1)
 
 
 def _notes(test: _Test) -> tuple[str, ...]:
-    spread = f"launches vary {test.inflation:.1f} times as much as chance allows"
+    spread = f"launches vary {test.spread:.1f} times as much as chance makes them on average"
     return tuple(
-        note for note, said in ((test.note, test.note), (spread, test.inflation > 1.0)) if said
+        note for note, said in ((test.note, test.note), (spread, test.spread > 1.0)) if said
     )

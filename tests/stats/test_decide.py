@@ -124,7 +124,28 @@ def test_launches_that_vary_widen_the_interval() -> None:
     assert (uneven.unit, uneven.verdict) == ("launch", Verdict.UNDECIDED)
     assert uneven.difference.low < even.difference.low
     assert "launches vary" in uneven.reason
-    assert launch_inflation((one_bad, off), Looking.LAUNCHES) > 5
+    assert launch_inflation((one_bad, off), Rules()) > 5
+
+
+@pytest.mark.parametrize("shape", [(2, 60), (4, 30), (12, 10)])
+@pytest.mark.parametrize("rate", [0.15, 0.02])
+def test_difference_covers_when_launches_vary(rate: float, shape: tuple[int, int]) -> None:
+    """One arm's launches are drawn around 0.15, standard deviation 0.05; the other's likewise, or
+    are all at 0.02. Three standard errors of the simulation are allowed."""
+    runs, (rounds, size), beta = 300, shape, 0.15 * 0.85 / 0.05**2 - 1
+    rng = np.random.default_rng(20261129)
+    hits = 0
+    for _ in range(runs):
+        fates = rng.beta(0.15 * beta, 0.85 * beta, (2, rounds))
+        if rate != 0.15:
+            fates[1] = rate
+        a, b = (
+            ArmOutcomes(name=name, launches=tuple(map(tuple, (drawn < fate[:, None]).tolist())))
+            for name, fate, drawn in zip("ab", fates, rng.random((2, rounds, size)), strict=True)
+        )
+        found = _judge(a, b, Rules(plan_needs=False)).difference
+        hits += found.low <= 0.15 - rate <= found.high
+    assert hits / runs >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / runs)
 
 
 def test_one_launch_is_judged_at_the_end_only() -> None:
