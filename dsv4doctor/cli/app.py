@@ -35,6 +35,10 @@ COMMANDS: dict[str, CommandEntry] = {
     ),
     "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
     "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
+    "patch": CommandEntry("patch", "patch", "Print or apply the fix of an SGLang source tree."),
+    "checksum": CommandEntry(
+        "checksum", "app", "Checksum index-K pages: self-test, race, compare, here and over SSH."
+    ),
     "lab": CommandEntry("lab", "app", "The lab: a miniature SGLang deployment to try on."),
 }
 
