@@ -23,7 +23,12 @@ def sentence(
     elif found.verdict is Verdict.EQUIVALENT:
         parts.append(f"equal to within {margin * 100:g} percentage points")
     else:
-        parts.append(f"this can be noise, {strength}")
+        estimate = found.difference.estimate
+        if estimate is None or abs(estimate) > margin:
+            parts.append(f"this can be noise, {strength}")
+        else:
+            largest = max(-found.difference.low, found.difference.high) * 100
+            parts.append(f"no difference seen, but one of {largest:.2g} points is not ruled out")
         if found.sessions_needed is not None:
             parts.append(f"about {found.sessions_needed} sessions an arm would decide")
     return "; ".join([*parts, *notes])

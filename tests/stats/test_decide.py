@@ -52,6 +52,7 @@ def test_clean_arms_are_equal_only_with_enough_data(rules: Rules) -> None:
     few = _judge(_arm("a", 0, 60, 4), _arm("b", 0, 60, 4), rules)
     assert few.verdict is Verdict.UNDECIDED
     assert few.sessions_needed == 381
+    assert "no difference seen, but one of 6 points" in few.reason
     many = _judge(_arm("a", 0, 381, 4), _arm("b", 0, 381, 4), rules)
     assert many.verdict is Verdict.EQUIVALENT
 
