@@ -13,8 +13,8 @@ class EngineConfig:
 
     Time is virtual. What counts is how many index-K pages a copy stream can land in the slack
     between queueing a batch's loads and its first index-K read: `slack_ms * copy_bytes_per_ms`.
-    With the defaults 260 fp8 pages or 134 bf16 pages; a full batch of 13 late sessions loads about
-    230. That is why bf16 loses the race and fp8 does not. A main page has 2.39 times the bytes of
+    With the defaults 250 fp8 pages or 128 bf16 pages; a full batch of 13 late sessions loads about
+    228. That is why bf16 loses the race and fp8 does not. A main page has 2.39 times the bytes of
     a bf16 index page, so by the second layer's index read all index copies have landed.
 
     Attributes:
@@ -47,7 +47,7 @@ class EngineConfig:
     prefill_batch_requests: int = 13
     layers: int = 2
     slack_ms: float = 1.0
-    copy_bytes_per_ms: float = 260 * 8448
+    copy_bytes_per_ms: float = 250 * 8448
     layer_ms: float = 0.05
     decode_step_ms: float = 0.02
     overlap_schedule: bool = True

@@ -15,19 +15,20 @@ from pathlib import Path
 import numpy as np
 
 from dsv4doctor.errors import UsageError
+from dsv4doctor.lab.assembly import check, physics_of
 from dsv4doctor.lab.clock import TransferThreadDead
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.content import ContentStore, chain_digests, page_count
-from dsv4doctor.lab.faults import FAULT_NAMES, fault_named
-from dsv4doctor.lab.faults.fault import whole_row
-from dsv4doctor.lab.fixes import FIX_NAMES, INDEX_GATE
+from dsv4doctor.lab.faults import fault_named
+from dsv4doctor.lab.gauges import Totals, gauges
 from dsv4doctor.lab.groundtruth import GroundTruth
 from dsv4doctor.lab.latents import MAIN_PAGE_BYTES
 from dsv4doctor.lab.layouts import INDEX_FORMATS, PAGE_TOKENS
 from dsv4doctor.lab.model import Gathered, generate
-from dsv4doctor.lab.plan import Plan, read
+from dsv4doctor.lab.plan import Plan
 from dsv4doctor.lab.pools import PagePool
-from dsv4doctor.lab.prefill import Job, Prefill, PrefillPhysics
+from dsv4doctor.lab.prefill import Job, Prefill
+from dsv4doctor.lab.reader import read
 from dsv4doctor.lab.rendering import render
 from dsv4doctor.lab.requests import EngineRequest, Generation
 
@@ -57,41 +58,11 @@ class _Work:
     batch_key: bytes
 
 
-def _check(config: EngineConfig) -> None:
-    """Names have to be known ones.
-
-    Raises:
-        UsageError: if one is not.
-    """
-    known = (
-        ("index-K format", (config.index_k,), tuple(INDEX_FORMATS)),
-        ("fault", config.faults, FAULT_NAMES),
-        ("fix", config.fixes, FIX_NAMES),
-    )
-    for what, given, names in known:
-        for name in given:
-            if name not in names:
-                raise UsageError(f"no {what} is called {name}", f"one of {', '.join(names)}")
-
-
-def _physics(config: EngineConfig) -> PrefillPhysics:
-    faults = [fault_named(name) for name in config.faults]
-    rows = [fault.page_row for fault in faults if fault.page_row is not whole_row]
-    return PrefillPhysics(
-        slack_ms=config.slack_ms,
-        layer_ms=config.layer_ms,
-        copy_bytes_per_ms=config.copy_bytes_per_ms,
-        index_read_waits=INDEX_GATE in config.fixes
-        or all(fault.index_read_waits for fault in faults),
-        page_row=rows[0] if rows else whole_row,
-    )
-
-
 class Engine:
     """A miniature SGLang engine; not thread-safe: one caller at a time."""
 
     def __init__(self, config: EngineConfig, ground_truth: Path | None = None) -> None:
-        _check(config)
+        check(config)
         self.config = config
         self.ground_truth = GroundTruth(ground_truth)
         self.wedged: Wedge | None = None
@@ -100,11 +71,9 @@ class Engine:
         pool = (config.layers, form.page_bytes, MAIN_PAGE_BYTES)
         self._device = PagePool(config.device_pages + 1, *pool)
         self._host = PagePool(config.host_pages + 1, *pool) if config.hicache else None
-        self._prefill = Prefill(self._device, self._host, self._store, _physics(config))
+        self._prefill = Prefill(self._device, self._host, self._store, physics_of(config))
         self._killed_by: str | None = None
-        self._totals = dict.fromkeys(
-            ("prompt", "generation", "device", "host", "requests", "aborted"), 0
-        )
+        self._totals = Totals()
 
     @property
     def max_prompt_tokens(self) -> int:
@@ -205,11 +174,11 @@ class Engine:
             self.config.model_shape,
             item.request.max_tokens,
         )
-        self._totals["requests"] += 1
-        self._totals["prompt"] += len(job.tokens)
-        self._totals["generation"] += len(pieces)
-        self._totals["device"] += job.cached_device_tokens
-        self._totals["host"] += job.cached_host_tokens
+        self._totals.requests += 1
+        self._totals.prompt_tokens += len(job.tokens)
+        self._totals.generation_tokens += len(pieces)
+        self._totals.device_tokens += job.cached_device_tokens
+        self._totals.host_tokens += job.cached_host_tokens
         return Generation(
             rid=job.rid,
             prompt_tokens=len(job.tokens),
@@ -252,7 +221,7 @@ class Engine:
 
     def on_abort(self, rid: str) -> None:
         """A client hung up on a request that is not finished."""
-        self._totals["aborted"] += 1
+        self._totals.aborted += 1
         kills = (fault_named(name).abort_kills_transfer_thread for name in self.config.faults)
         if any(kills) and self._killed_by is None:
             self._killed_by = rid
@@ -268,33 +237,7 @@ class Engine:
 
     def gauges(self) -> dict[str, float]:
         """SGLang's metrics of pools and cache, without their `sglang:` prefix."""
-        radix, device = self._prefill.radix, self._device
-        used = device.capacity - device.free_pages - radix.evictable_pages
-        cached = self._totals["device"] + self._totals["host"]
-        host_pages = self._host.capacity if self._host else 0
-        return {
-            "token_usage": used / device.capacity,
-            "full_token_usage": used / device.capacity,
-            "num_used_tokens": used * PAGE_TOKENS,
-            "kv_used_tokens": used * PAGE_TOKENS,
-            "kv_available_tokens": device.free_pages * PAGE_TOKENS,
-            "kv_evictable_tokens": radix.evictable_pages * PAGE_TOKENS,
-            "max_total_num_tokens": self.max_prompt_tokens,
-            "page_size": PAGE_TOKENS,
-            "num_pages": device.capacity,
-            "cache_hit_rate": cached / max(self._totals["prompt"], 1),
-            "cached_tokens_total_device": self._totals["device"],
-            "cached_tokens_total_host": self._totals["host"],
-            "evicted_tokens_total": radix.evicted_pages * PAGE_TOKENS,
-            "load_back_tokens_total": self._totals["host"],
-            "hicache_host_used_tokens": radix.host_pages * PAGE_TOKENS,
-            "hicache_host_total_tokens": host_pages * PAGE_TOKENS,
-            "hicache_backup_dropped_tokens_total": radix.dropped_backups * PAGE_TOKENS,
-            "prompt_tokens_total": self._totals["prompt"],
-            "generation_tokens_total": self._totals["generation"],
-            "num_requests_total": self._totals["requests"],
-            "num_aborted_requests_total": self._totals["aborted"],
-        }
+        return gauges(self._device, self._host, self._prefill.radix, self._totals)
 
     def close(self) -> None:
         self.ground_truth.close()

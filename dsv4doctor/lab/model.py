@@ -3,8 +3,11 @@
 For every token of its reply it needs one earlier token. In each layer the entry that holds it is
 looked for by score(k) = sum over heads of ReLU(q_h . k), on the index keys as they were gathered;
 the 512 best entries are selected. Attention then copies from the entry that every layer selected
-and whose latent is nearest to what is needed: the needed entry itself, unless its key was not what
-it should have been. After the second lost entry the reply goes on from where it copied.
+and whose latent is nearest to what is needed: that is the needed entry itself, unless its key was
+not what it should have been. An entry that is lost is made up for by the nearest other one, and
+what follows it in the reply by what follows it there. When one stretch of the reply (a tag, a
+value, a passage) has lost several entries, the reply goes on from where it copied last for good: to
+a wrong argument, into the markup of another call, into prose, or round in circles.
 
 `generate` is handed bytes and their format. Whatever goes wrong in a reply went wrong in the bytes.
 """
@@ -21,6 +24,7 @@ from dsv4doctor.lab.latents import decode_tokens
 from dsv4doctor.lab.layouts import (
     HEAD_DIM,
     INDEX_FORMATS,
+    PAGE_SLOTS,
     TOKENS_PER_ENTRY,
     Bytes,
     Floats,
@@ -31,8 +35,13 @@ from dsv4doctor.lab.tokens import EOS_ID, TokenIds, piece_of
 TOP_K = 512
 # Sliding-window attention: the youngest tokens are seen whatever was selected.
 SLIDING_WINDOW = 128
-# From this lost entry on the reply follows what it copied instead of what it was asked.
-LOSSES_TO_DERAIL = 2
+# So many entries lost within one stretch, and the reply follows what it copied instead of its plan.
+LOSSES_TO_DERAIL = 4
+# Cosines are compared to five places: equal latents stay equal whatever summed them.
+_COSINE_PLACES = 5
+# Rotary positions: of two latents that say alike, attention prefers the one that stands nearer to
+# where the needed one should. Worth so much cosine, fading over a page.
+_NEARBY = 0.2
 # Products are made in slices, so that a long context needs no long scratch memory.
 _SLICE = 256
 
@@ -113,12 +122,13 @@ class _Reply:
 
     def __init__(self, prompt: TokenIds, gathered: Gathered, shape: ModelShape) -> None:
         self._prompt = prompt
+        self.length = len(prompt)
         self._entries = len(prompt) // TOKENS_PER_ENTRY
         self._latents = decode_tokens(gathered.latents)
         self._indexer = _Indexer(gathered, self._entries, shape)
         self._window = min(len(prompt) - SLIDING_WINDOW, self._entries * TOKENS_PER_ENTRY)
         self._contents: Floats | None = None
-        self._attended: dict[tuple[bool, int], int] = {}
+        self._attended: dict[tuple[bool, int], tuple[int, bool]] = {}
 
     def in_window(self, place: int) -> bool:
         return place >= self._window
@@ -143,23 +153,33 @@ class _Reply:
         same: npt.NDArray[np.bool_] = (self._latents[windows] == self._prompt[windows]).all(axis=1)
         return same
 
-    def attend(self, entry: int, *, of_prompt: bool) -> int:
-        """The entry that is copied from when `entry` is needed.
+    def attend(self, entry: int, *, of_prompt: bool) -> tuple[int, bool]:
+        """The entry that is copied from when `entry` is needed, and whether it says the same.
 
         What is needed is known from the prompt while the reply keeps to its plan, and from the
         latents that it reads once it follows them.
         """
         known = self._attended.get((of_prompt, entry))
-        if known is not None:
-            return known
-        source = self._prompt if of_prompt else self._latents
+        if known is None:
+            known = self._nearest(entry, self._prompt if of_prompt else self._latents)
+            self._attended[of_prompt, entry] = known
+        return known
+
+    def _nearest(self, entry: int, source: TokenIds) -> tuple[int, bool]:
         query = entry_keys(source, np.array([entry]))[0]
         if self._contents is None:
             self._contents = entry_keys(self._latents, np.arange(self._entries))
         selected = self._indexer.selected(query)
-        nearest = int(selected[np.argmax(self._contents[selected] @ query)])
-        self._attended[of_prompt, entry] = nearest
-        return nearest
+        own = slice(entry * TOKENS_PER_ENTRY, (entry + 1) * TOKENS_PER_ENTRY)
+        # The compressor overlaps: an entry also speaks for the four tokens before its own.
+        is_seen = entry in selected or entry + 1 in selected
+        if is_seen and (self._latents[own] == source[own]).all():
+            return entry, True
+        cosines = np.round(self._contents[selected] @ query, _COSINE_PLACES)
+        cosines += _NEARBY * np.exp(-np.abs(selected - entry) / PAGE_SLOTS)
+        nearest = int(selected[np.argmax(cosines)])
+        there = slice(nearest * TOKENS_PER_ENTRY, (nearest + 1) * TOKENS_PER_ENTRY)
+        return nearest, bool((self._latents[there] == source[own]).all())
 
     def token(self, place: int) -> int:
         """The token at a place, from the latents; in the window from the prompt."""
@@ -167,21 +187,67 @@ class _Reply:
         return int(source[place])
 
 
-def _derailed(reply: _Reply, cursor: int, length: int, room: int) -> list[int]:
-    """Copy on from `cursor` until an end token is copied, the prompt ends, or room does."""
-    tokens: list[int] = []
-    while len(tokens) < room:
-        if cursor >= length:
-            return [*tokens, EOS_ID]
-        place = cursor
-        if not reply.in_window(cursor):
-            entry = reply.attend(cursor // TOKENS_PER_ENTRY, of_prompt=False)
-            place = entry * TOKENS_PER_ENTRY + cursor % TOKENS_PER_ENTRY
-        tokens.append(reply.token(place))
-        if tokens[-1] == EOS_ID:
-            break
-        cursor = place + 1
-    return tokens
+class _Walk:
+    """The steps of one reply from its first lost entry on."""
+
+    def __init__(self, reply: _Reply, plan: Plan, losses_to_derail: int) -> None:
+        self._reply = reply
+        self._plan = plan
+        self._stretches = frozenset(plan.stretches)
+        self._losses_to_derail = losses_to_derail
+        self._lost: set[int] = set()
+        self._step = 0
+        # Where the next token stands if the reply goes on from where it copied last.
+        self._next_place = 0
+        self._is_following = False
+        # The last token of this stretch was not the needed one.
+        self._is_astray = False
+
+    def run(self, step: int, room: int) -> list[int]:
+        """Tokens from `step` of the plan on: up to an end token, or as many as there is room."""
+        self._step = step
+        tokens: list[int] = []
+        while len(tokens) < room and EOS_ID not in tokens[-1:]:
+            # A plan whose end token was lost is over, but the reply is not.
+            self._is_following |= self._step >= len(self._plan.places)
+            tokens.append(self._followed() if self._is_following else self._planned())
+        return tokens
+
+    def _planned(self) -> int:
+        if self._step in self._stretches:
+            self._lost.clear()
+            self._is_astray = False
+        place = int(self._plan.places[self._step])
+        self._step += 1
+        if place == BY_HEART:
+            return int(self._plan.tokens[self._step - 1])
+        if self._reply.in_window(place):
+            return self._copied(place)
+        entry, offset = divmod(place, TOKENS_PER_ENTRY)
+        nearest, is_right = self._reply.attend(entry, of_prompt=True)
+        if is_right:
+            self._is_astray = False
+            return self._copied(nearest * TOKENS_PER_ENTRY + offset)
+        self._lost.add(entry)
+        self._is_following = len(self._lost) >= self._losses_to_derail
+        if self._is_astray:
+            return self._followed()
+        self._is_astray = True
+        return self._copied(nearest * TOKENS_PER_ENTRY + offset)
+
+    def _followed(self) -> int:
+        place = self._next_place
+        if place >= self._reply.length:
+            return EOS_ID
+        if self._reply.in_window(place):
+            return self._copied(place)
+        entry, offset = divmod(place, TOKENS_PER_ENTRY)
+        nearest, _ = self._reply.attend(entry, of_prompt=False)
+        return self._copied(nearest * TOKENS_PER_ENTRY + offset)
+
+    def _copied(self, place: int) -> int:
+        self._next_place = place + 1
+        return self._reply.token(place)
 
 
 def generate(
@@ -189,29 +255,10 @@ def generate(
 ) -> tuple[tuple[str, ...], str]:
     """The reply's pieces and its finish reason (`stop` or `length`); a pure function."""
     reply = _Reply(prompt, gathered, shape)
-    places = plan.places[:max_tokens]
-    healthy = reply.healthy_steps(places)
+    healthy = reply.healthy_steps(plan.places[:max_tokens])
     tokens = [int(token) for token in plan.tokens[:healthy]]
-    lost: set[int] = set()
-    for step in range(healthy, len(places)):
-        place = int(places[step])
-        if place == BY_HEART:
-            tokens.append(int(plan.tokens[step]))
-        elif reply.in_window(place):
-            tokens.append(reply.token(place))
-        else:
-            entry = place // TOKENS_PER_ENTRY
-            copied = reply.attend(entry, of_prompt=True)
-            place = copied * TOKENS_PER_ENTRY + place % TOKENS_PER_ENTRY
-            tokens.append(reply.token(place))
-            if copied != entry:
-                lost.add(entry)
-            if len(lost) >= shape.losses_to_derail and tokens[-1] != EOS_ID:
-                room = max_tokens - len(tokens)
-                tokens += _derailed(reply, place + 1, len(prompt), room)
-                break
-        if tokens[-1] == EOS_ID:
-            break
+    if healthy < min(len(plan.places), max_tokens):
+        tokens += _Walk(reply, plan, shape.losses_to_derail).run(healthy, max_tokens - healthy)
     stopped = bool(tokens) and tokens[-1] == EOS_ID
     kept = tokens[:-1] if stopped else tokens
     return tuple(piece_of(token) for token in kept), "stop" if stopped else "length"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,8 @@ PARAMETER_STRING = '" string="true">'
 PARAMETER_JSON = '" string="false">'
 PARAMETER_CLOSE = f"</{DSML}parameter>\n"
 
-_TOOLS_BEFORE = "\n\n## Tools\n\nThese functions can be called:\n"
-_TOOLS_AFTER = "\nWrite calls like this, several in one block if need be:\n"
-_TOOLS_END = "\nText goes in as it is; other values are JSON."
+_TOOLS_BEFORE = "\n\n## Tools\n\nWrite calls like this, several in one block if need be:\n"
+_TOOLS_AFTER = "\nText goes in as it is; other values are JSON. These functions can be called:\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +82,12 @@ def _example() -> str:
     return dsml_block([("FUNCTION", {"TEXT": "words", "NUMBER": 5}), ("OTHER", {"TEXT": "more"})])
 
 
-@lru_cache(maxsize=256)
-def _tool_section(tools_json: str) -> tuple[str, str]:
-    """What stands before and after the example, for the tools given as one JSON text."""
-    lines = []
-    for tool in json.loads(tools_json):
-        function = tool.get("function", tool)
-        lines.append(json.dumps(function, ensure_ascii=False, separators=(",", ":")))
-    return _TOOLS_BEFORE + "\n".join(lines) + "\n" + _TOOLS_AFTER, _TOOLS_END
+def _schemas(tools: Sequence[Mapping[str, Any]]) -> str:
+    """One line of JSON for each tool."""
+    functions = (tool.get("function", tool) for tool in tools)
+    return "\n".join(
+        json.dumps(function, ensure_ascii=False, separators=(",", ":")) for function in functions
+    )
 
 
 def _calls_of(message: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -171,10 +167,9 @@ def render(
     writer.write("\n\n".join(text_of(message.get("content")) for message in system))
     example = None
     if tools:
-        before, after = _tool_section(json.dumps(list(tools), ensure_ascii=False))
-        writer.write(before)
+        writer.write(_TOOLS_BEFORE)
         example = writer.write(_example())
-        writer.write(after)
+        writer.write(_TOOLS_AFTER + _schemas(tools))
     others = [message for message in messages if message.get("role") not in ("system", "developer")]
     calls = _write_turns(writer, others)
     return RenderedPrompt(tokens=writer.tokens(), example=example, calls=tuple(calls))

@@ -34,8 +34,7 @@ EOS_ID = _MARKER_IDS[EOS]
 
 # Five letters and the space before them: 4 characters a token over the scenarios' prose.
 _PIECES = re.compile(
-    "|".join(re.escape(marker) for marker in MARKERS)
-    + r"| ?[^\W\d_]{1,5}| ?\d{1,4}| ?[^\w\s]|[\s\S]"
+    "|".join(re.escape(marker) for marker in MARKERS) + r"| ?[^\W_]{1,5}| ?[^\w\s]|[\s\S]"
 )
 
 
