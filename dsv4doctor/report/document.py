@@ -54,6 +54,24 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RateRow:
+    """One group and its rate, in the form of `rate.Rate` as JSON types."""
+
+    group: str
+    rate: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateTable:
+    """A rate with its interval for each group; `of` names what is counted (`responses`)."""
+
+    caption: str
+    group_title: str
+    of: str
+    rows: tuple[RateRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verbatim:
     """Text as it was received, under a caption; shown as text, whatever it holds."""
 
@@ -69,16 +87,20 @@ class Command:
     why: str
 
 
-Block = Note | Facts | Table | Verbatim | Command
+Block = Note | Facts | Table | RateTable | Verbatim | Command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A title and what stands under it; `level` 2 is a part of the section before."""
+    """A title and what stands under it; `level` 2 is a part of the section before.
+
+    `key` names a section that a format may replace by something richer.
+    """
 
     title: str
     blocks: tuple[Block, ...]
     level: int = 1
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsv4doctor.report.document import Block, Column, Facts, Section, Table, Verbatim
 from dsv4doctor.report.members import sequence
+from dsv4doctor.report.rows import reply_text
 from dsv4doctor.report.wording import LABEL_MEANINGS, WORST_FIRST, count
 
 _EVIDENCE_SHOWN = 5
@@ -21,14 +22,15 @@ def worst_examples(
 ) -> tuple[Mapping[str, Any], ...]:
     """At most `most` corrupted records, the gravest label first, none twice while others wait.
 
-    Among records of one label the one with most further labels comes first.
+    Among records of one label the shortest reply comes first: the easiest to read and to pass on;
+    among equally long ones that with most further labels.
     """
     by_label: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         if record.get("corrupted"):
             by_label.setdefault(str(record.get("primary")), []).append(record)
     for group in by_label.values():
-        group.sort(key=lambda record: (-len(sequence(record.get("also"))), str(record.get("id"))))
+        group.sort(key=_hard_to_read)
     order = sorted(by_label, key=_gravity)
     chosen: list[Mapping[str, Any]] = []
     while len(chosen) < most and any(by_label.values()):
@@ -51,6 +53,10 @@ def example_section(record: Mapping[str, Any]) -> Section:
     if isinstance(response, Mapping):
         blocks.extend(_received(response))
     return Section(title=title, blocks=tuple(blocks), level=2)
+
+
+def _hard_to_read(record: Mapping[str, Any]) -> tuple[int, int, str]:
+    return len(reply_text(record)), -len(sequence(record.get("also"))), str(record.get("id"))
 
 
 def _gravity(label: str) -> int:

@@ -121,7 +121,7 @@ def kinds_section(summary: Mapping[str, Any]) -> Section | None:
         Column(title="also", is_number=True),
         Column(title="meaning"),
     )
-    return Section(title="Kinds", blocks=(Table(columns=columns, rows=tuple(rows)),))
+    return Section(title="Kinds", blocks=(Table(columns=columns, rows=tuple(rows)),), key="kinds")
 
 
 def groups_sections(summary: Mapping[str, Any]) -> tuple[Section, ...]:
@@ -134,7 +134,7 @@ def groups_sections(summary: Mapping[str, Any]) -> tuple[Section, ...]:
     ):
         groups = [group for group in sequence(summary.get(key)) if isinstance(group, Mapping)]
         if len(groups) > 1:
-            sections.append(Section(title=title, blocks=(_group_table(groups, name),)))
+            sections.append(Section(title=title, blocks=(_group_table(groups, name),), key=key))
     return tuple(sections)
 
 
@@ -183,7 +183,7 @@ def latency_section(summary: Mapping[str, Any]) -> Section | None:
             Note(text=f"Under {_SAMPLES_FOR_P99} samples p99 is the maximum: {', '.join(few)}.")
         )
     blocks.extend(_trust(summary))
-    return Section(title="Latency", blocks=tuple(blocks))
+    return Section(title="Latency", blocks=tuple(blocks), key="latency")
 
 
 def _trust(summary: Mapping[str, Any]) -> Iterable[Note]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsv4doctor.report.document import Report
-from dsv4doctor.report.formats import console, json, markdown
+from dsv4doctor.report.formats import console, html, json, markdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,5 +20,5 @@ class Format:
 
 FORMATS = tuple(
     Format(name=module.NAME, suffix=module.SUFFIX, render=module.render)
-    for module in (console, markdown, json)
+    for module in (console, markdown, json, html)
 )

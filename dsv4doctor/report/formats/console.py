@@ -10,12 +10,14 @@ from dsv4doctor.report.document import (
     Command,
     Facts,
     Note,
+    RateTable,
     Report,
     Section,
     Table,
     Tone,
     Verbatim,
 )
+from dsv4doctor.report.rate_table import as_table
 from dsv4doctor.safetext import block, one_line
 
 if TYPE_CHECKING:
@@ -82,6 +84,9 @@ def _print_block(each: Block, console: Console) -> None:
         _print_facts(each, console)
     elif isinstance(each, Table):
         _print_table(each, console)
+    elif isinstance(each, RateTable):
+        console.print(Text(one_line(each.caption)))
+        _print_table(as_table(each), console)
     elif isinstance(each, Verbatim):
         console.print(Text(f"{one_line(each.caption)}:"))
         console.print(Padding(Text(block(each.text), overflow="fold"), (0, 0, 0, 4), expand=False))

@@ -9,12 +9,14 @@ from dsv4doctor.report.document import (
     Command,
     Facts,
     Note,
+    RateTable,
     Report,
     Section,
     Table,
     Tone,
     Verbatim,
 )
+from dsv4doctor.report.rate_table import as_table
 from dsv4doctor.safetext import markdown_block, markdown_code, markdown_text, one_line
 
 NAME = "markdown"
@@ -50,6 +52,8 @@ def _block(each: Block) -> str:
         return "\n".join(f"- {_cell(name)}: {_cell(value)}" for name, value in each.rows)
     if isinstance(each, Table):
         return _table(each)
+    if isinstance(each, RateTable):
+        return f"{markdown_text(each.caption)}:\n\n{_table(as_table(each))}"
     if isinstance(each, Verbatim):
         return f"{markdown_text(each.caption)}:\n\n{markdown_block(each.text)}"
     return _command(each)
