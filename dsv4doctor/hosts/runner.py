@@ -48,14 +48,14 @@ _HEADER = rb"(?:^|\n)%s (\d+) (\d+) ([0-9a-f]{64}) (\d+)\n"
 SIGNAL_BASE = 128
 
 
-def command_line(command: Command, nonce: str) -> str:
+def command_line(command: Command, nonce: str, *, silence_s: float = SILENCE_S) -> str:
     """What the host's login shell is given: prefix and runner, quoted once."""
     script, data = command.script.encode(), command.stdin
     runner = _RUNNER.format(
         total=len(script) + len(data),
         script=len(script),
         input_at=len(script) + 1,
-        silence=SILENCE_S,
+        silence=silence_s,
         grace=GRACE_S,
         nonce=nonce,
     )

@@ -8,6 +8,8 @@ z ← (z ⊕ z≫30)·MIX_1;  z ← (z ⊕ z≫27)·MIX_2;  z ⊕ z≫31        
 
 from __future__ import annotations
 
+import functools
+
 import torch
 import triton
 import triton.language as tl
@@ -42,8 +44,9 @@ def mix64_torch(z: torch.Tensor) -> torch.Tensor:
     return z ^ shift_right(z, 31)
 
 
+@functools.cache
 def coefficient_tensors(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """(α, β) as int64 tensors on `device`."""
+    """(α, β) as int64 tensors on `device`, copied there once: a launch must not wait for a copy."""
     alpha = torch.tensor([signed(a) for a in ALPHA], dtype=torch.int64)
     beta = torch.tensor([signed(b) for b in BETA], dtype=torch.int64)
     return alpha.to(device), beta.to(device)

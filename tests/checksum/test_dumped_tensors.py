@@ -70,8 +70,8 @@ def test_torchs_own_files_are_read(tmp_path: Path):
     pages = torch.from_numpy(PAGES.copy())
     saved = {
         "layers": [pages, pages[1:] + 1],
-        "fp8": pages.view(torch.float8_e4m3fn),
-        "words": pages.view(torch.int32),
+        "fp8": pages.clone().view(torch.float8_e4m3fn),
+        "words": pages.clone().view(torch.int32),
         "bf16": torch.zeros(2, 64, 128, dtype=torch.bfloat16).reshape(2, -1),
     }
     torch.save(saved, tmp_path / "a.pt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from dsv4doctor.errors import UsageError
 from dsv4doctor.hosts.fanout import fan_out
 from dsv4doctor.hosts.inventory import Host
 from dsv4doctor.hosts.local import LocalTransport
+from dsv4doctor.hosts.runner import HEARTBEAT, command_line, first_input
 from dsv4doctor.hosts.ssh import SshTransport
 from dsv4doctor.hosts.transport import (
     AnswerCut,
@@ -88,7 +90,7 @@ def test_arguments_arrive_as_they_were(transport: Transport):
     program = "import sys, json; print(json.dumps(sys.argv[1:]))"
     result = transport.run(argv_command([sys.executable, "-c", program, *AWKWARD]))
     assert result.exit_code == 0, result.stderr
-    assert __import__("json").loads(result.stdout) == AWKWARD
+    assert json.loads(result.stdout) == AWKWARD
 
 
 def test_streams_and_exit_code_are_kept_apart(transport: Transport):
@@ -192,6 +194,7 @@ CLIENT = """
 import sys
 from pathlib import Path
 from dsv4doctor.hosts.inventory import Host
+from dsv4doctor.hosts.runner import HEARTBEAT, command_line, first_input
 from dsv4doctor.hosts.ssh import SshTransport
 from dsv4doctor.hosts.transport import Command
 transport = SshTransport(Host(name="one"), config_file=Path(sys.argv[1]))
@@ -206,6 +209,26 @@ def test_nothing_outlives_our_own_death(lab: SshLab, tmp_path: Path):
     os.kill(doctor.pid, signal.SIGKILL)
     doctor.wait(timeout=10)
     assert wait_until(lambda: not alive(pids) and not folder.exists(), within_s=END_S)
+
+
+def test_silence_ends_the_command_although_the_line_stays_open(tmp_path: Path):
+    """A network that dies without closing anything: heartbeats stop, and that is enough."""
+    command = Command(script=STUBBORN.format(path=tmp_path / "pids"))
+    line = command_line(command, "nonce", silence_s=2)
+    runner = subprocess.Popen(
+        ["sh", "-c", line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert runner.stdin is not None
+    runner.stdin.write(first_input(command))
+    runner.stdin.flush()
+    pids, folder = started(tmp_path / "pids")
+    for _ in range(4):  # as long as they come, it lives
+        time.sleep(0.8)
+        runner.stdin.write(HEARTBEAT)
+        runner.stdin.flush()
+    assert alive(pids) == pids
+    assert wait_until(lambda: not alive(pids) and not folder.exists(), within_s=2 + END_S)
+    runner.communicate(timeout=10)
 
 
 def test_noise_before_the_answer_is_skipped(lab: SshLab, tmp_path: Path):

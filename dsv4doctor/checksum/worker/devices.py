@@ -115,12 +115,12 @@ def gpu_device(index: int, max_bytes: int | None) -> Device:
     free_before = nvidia_facts().get(index, {}).get("memory_free_bytes")
     if free_before is not None and "CUDA_VISIBLE_DEVICES" not in os.environ:
         _budget(free_before, GPU_RESERVE_BYTES + GPU_CONTEXT_BYTES, max_bytes, name)
-    from dsv4doctor.checksum.worker.torch_engine import TorchEngine
-
     try:
         free, total = torch.cuda.mem_get_info(index)
         budget = _budget(free, GPU_RESERVE_BYTES, max_bytes, name)
         torch.cuda.set_per_process_memory_fraction(min(1.0, budget / total), index)
+        from dsv4doctor.checksum.worker.torch_engine import TorchEngine
+
         return Device(engine=TorchEngine(f"cuda:{index}"), budget_bytes=budget)
     except RuntimeError as error:
         raise Refused(f"{name} refuses: {first_line(error)}") from error

@@ -39,8 +39,8 @@ def _on_device(device: Any, job: Mapping[str, Any], deadline: float) -> dict[str
         out |= ACTIONS[job["action"]](device, job, deadline)
     except MemoryError:
         out["error"] = "out of memory on the host"
-    except RuntimeError as error:  # torch's errors: out of memory, a launch that failed
-        out["error"] = first_line(error)
+    except Exception as error:  # a fan-out over devices: one's failure leaves the others' answers
+        out["error"] = f"{type(error).__name__}: {first_line(error)}"
     return out
 
 

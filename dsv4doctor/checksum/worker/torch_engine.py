@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -34,10 +36,15 @@ class TorchEngine:
     def fill(self, layout: PageLayout, count: int, stamp: Stamp) -> Pool:
         values = self._empty(count, layout.page_bytes)
         scales = self._empty(count, layout.scale_page_bytes) if layout.two_tensors else None
-        fill_pattern(values, stamp)
-        if scales is not None:
-            fill_pattern(scales, second_stamp(layout, stamp))
+        with self._current():
+            fill_pattern(values, stamp)
+            if scales is not None:
+                fill_pattern(scales, second_stamp(layout, stamp))
         return Pool(layout=layout, values=values, scales=scales)
+
+    def _current(self) -> AbstractContextManager[Any]:
+        """Makes this device torch's current one: Triton launches there, wherever tensors lie."""
+        return torch.cuda.device(self.place) if self.place.type == "cuda" else nullcontext()
 
     def _empty(self, count: int, width: int) -> torch.Tensor:
         return torch.empty(count, width, dtype=torch.uint8, device=self.place)
@@ -56,9 +63,9 @@ class TorchEngine:
     def launch(self, pool: Pool, table: torch.Tensor | None = None) -> PageDigests:
         """Digests left on the device, on its current stream."""
         pages = Pages(layout=pool.layout, values=pool.values, scales=pool.scales, table=table)
-        if pool.layout.code == LATENT_CODE:
-            return latent_digest(pages)
-        return page_digest(pages)
+        digest = latent_digest if pool.layout.code == LATENT_CODE else page_digest
+        with self._current():
+            return digest(pages)
 
     def digest(self, pool: Pool, table: NDArray[np.int64] | None = None) -> tuple[Digests, Digests]:
         there = None if table is None else torch.from_numpy(table).to(self.place)
@@ -77,7 +84,8 @@ class TorchEngine:
             vectors=torch.from_numpy(vectors).to(self.place),
             weights=torch.from_numpy(weights).to(self.place),
         )
-        found: NDArray[np.float32] = index_scores(pages, asked).cpu().numpy()
+        with self._current():
+            found: NDArray[np.float32] = index_scores(pages, asked).cpu().numpy()
         return found
 
     def seconds(self, pool: Pool, *, repeats: int) -> float:
@@ -110,8 +118,6 @@ class TorchEngine:
 
 
 def _wall(work: Any) -> float:
-    import time
-
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
