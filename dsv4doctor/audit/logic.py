@@ -28,7 +28,10 @@ def _seen(fact: Fact) -> Evidence:
 
 
 def _absent(facts: Facts, name: str, *, default: bool) -> Answer:
-    if not facts.complete or name.startswith(("env.", "client.")):
+    if name.startswith("env."):
+        # An environment is known whole or not at all.
+        return NO if facts.get("env_known") else Answer(holds=None, missing=(name,))
+    if not facts.complete or name.startswith("client."):
         return Answer(holds=None, missing=(name,))
     if not default:
         return NO

@@ -1,0 +1,192 @@
+"""`audit`: gather facts from every source named, evaluate all rules, tell bad from unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dsv4doctor.audit.evaluate import AuditResult, by_severity, evaluate
+from dsv4doctor.audit.facts import Facts, gather_facts
+from dsv4doctor.audit.rule import AuditFinding
+from dsv4doctor.audit.trouble import find_troubles
+from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
+from dsv4doctor.finding import Severity
+from dsv4doctor.flows import audit_sources as sources
+from dsv4doctor.flows.size_sources import read_lines
+from dsv4doctor.redact import redact_text
+from dsv4doctor.sglang_log.boot import BootReport, read_boot
+
+if TYPE_CHECKING:
+    from dsv4doctor.target import Endpoint
+
+CLEAN, FOUND = "clean", "findings"
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditAsk:
+    """What the command line named; `stated` are facts that the person vouches for."""
+
+    launches: tuple[str, ...] = ()
+    server_infos: tuple[Path, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    bootstraps: tuple[Endpoint, ...] = ()
+    logs: tuple[Path, ...] = ()
+    source: Path | None = None
+    check_env: Path | None = None
+    ssh_hosts: tuple[str, ...] = ()
+    stated: Mapping[str, Any] = field(default_factory=dict)
+    has: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOutcome:
+    subjects: tuple[Facts, ...]
+    result: AuditResult
+    hosts: tuple[tuple[str, str | None], ...]  # host, its problem
+
+    @property
+    def verdict(self) -> str:
+        grave = any(f.finding.severity is not Severity.INFO for f in self.result.findings)
+        return FOUND if grave else CLEAN
+
+    def exit_code(self, fail_on: Severity) -> int:
+        grave = any(f.finding.severity.rank >= fail_on.rank for f in self.result.findings)
+        return EXIT_FINDINGS if grave else EXIT_DONE
+
+    def body(self) -> dict[str, Any]:
+        """The contract's `audit` object: facts with their sources, what is not determined."""
+        return {
+            "facts": [
+                {
+                    "subject": facts.subject,
+                    "name": fact.name,
+                    "value": _shown(fact.value),
+                    "source": fact.source,
+                }
+                for facts in self.subjects
+                for fact in facts.known.values()
+                if fact.name != "env_known"
+            ],
+            "not_determined": [
+                {"rule": item.rule, "subject": item.subject, "missing": list(item.missing)}
+                for item in self.result.not_determined
+            ],
+            "hosts": [{"host": host, "error": problem} for host, problem in self.hosts],
+        }
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact_text(value)
+    return value if isinstance(value, int | float | bool) else redact_text(str(value))
+
+
+def run_audit(ask: AuditAsk, note: Note) -> AuditOutcome:
+    """The audit of everything that `ask` names.
+
+    Raises:
+        UsageError: nothing named, or something that cannot be read.
+        DoctorError: a server that does not answer.
+    """
+    stated = dict(ask.stated)
+    if ask.check_env is not None:
+        text = "".join(read_lines(ask.check_env, "--check-env"))
+        stated = {**sources.facts_of_check_env(text), **stated}
+    if ask.source is not None:
+        stated |= sources.facts_of_source(ask.source, ask.has)
+    subjects = [
+        sources.facts_of_command(command, number, stated, ask.has)
+        for number, command in enumerate(ask.launches, start=1)
+    ]
+    subjects += [
+        sources.facts_of_server_info(
+            sources.read_server_info_file(path), str(path), stated, ask.has
+        )
+        for path in ask.server_infos
+    ]
+    subjects += [sources.facts_of_url(endpoint, stated, ask.has) for endpoint in ask.endpoints]
+    subjects += [sources.facts_of_bootstrap(endpoint, ask.has) for endpoint in ask.bootstraps]
+    hosts = _ssh_subjects(ask, stated, subjects, note)
+    troubles: list[AuditFinding] = []
+    for path in ask.logs:
+        lines = list(read_lines(path, "--log"))
+        troubles += find_troubles(lines, str(path))
+        subjects.append(_log_facts(read_boot(lines), str(path), stated, ask.has))
+    if not subjects and stated:
+        subjects.append(gather_facts("stated", [("stated", stated)], complete=False,
+                                     has_changes=ask.has))  # fmt: skip
+    if not subjects and not hosts:
+        raise UsageError(
+            "nothing to audit is named",
+            '--launch "…", --server-info FILE, --base-url URL, --log FILE or --ssh-host HOST',
+        )
+    result = evaluate(subjects)
+    findings = by_severity([*troubles, *result.findings])
+    return AuditOutcome(
+        subjects=tuple(subjects),
+        result=AuditResult(findings=findings, not_determined=result.not_determined),
+        hosts=tuple(hosts),
+    )
+
+
+def _log_facts(
+    boot: BootReport, path: str, stated: Mapping[str, Any], has: frozenset[int]
+) -> Facts:
+    """A log's facts: its arguments line makes them whole; the environment stays unknown."""
+    args: dict[str, Any] = {k: v for k, v in boot.server_args.items() if v != "None"}
+    said: dict[str, Any] = {"engine": "sglang"} if boot.memory or args else {}
+    if boot.version is not None:
+        said["version"] = boot.version
+    for pool in boot.host_pools:
+        if pool.name == "deepseek_v4_c4_indexer" and pool.item_bytes == 64 * 256:
+            said["index_k"] = "bf16"
+    if boot.host_pools:
+        said["enable_hierarchical_cache"] = True
+    if boot.memory and "model_family" not in said:
+        said["model_family"] = "v4"
+    groups: list[tuple[str, Mapping[str, Any]]] = [
+        (path, {**said, **args, **sources.derived(args)}),
+        ("stated", stated),
+    ]
+    return gather_facts(path, groups, complete=bool(args), has_changes=has)
+
+
+def _ssh_subjects(
+    ask: AuditAsk, stated: Mapping[str, Any], subjects: list[Facts], note: Note
+) -> list[tuple[str, str | None]]:
+    """Adds one subject a server process of each host; a host's failure is its own."""
+    if not ask.ssh_hosts:
+        return []
+    from dsv4doctor.hosts.fanout import fan_out
+    from dsv4doctor.hosts.inventory import parse_host
+    from dsv4doctor.hosts.ssh import SshTransport
+
+    answers = fan_out(
+        ask.ssh_hosts,
+        lambda host: SshTransport(parse_host(host)),
+        lambda transport: sources.facts_of_host(transport, stated, ask.has),
+    )
+    told: list[tuple[str, str | None]] = []
+    for answer in answers:
+        problem = answer.problem
+        if problem is None and not answer.answer:
+            problem = "no server process runs there"
+        if problem is not None:
+            note(f"{answer.host}: {problem}")
+        subjects += answer.answer or []
+        told.append((answer.host, problem))
+    return told
+
+
+def env_block(outcome: AuditOutcome) -> str:
+    """What an upstream issue wants pasted: versions, arguments and switches, secrets left out."""
+    lines = []
+    for facts in outcome.subjects:
+        lines.append(f"# {facts.subject}")
+        for name in sorted(facts.known):
+            if name != "env_known":
+                lines.append(f"{name.removeprefix('env.')}: {_shown(facts.known[name].value)}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,312 @@
+"""Where an audit's facts come from: launches, server answers, logs, source trees, hosts, people."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dsv4doctor.audit.facts import Facts, gather_facts
+from dsv4doctor.errors import DoctorError, UsageError
+from dsv4doctor.flows.size_sources import ask_server, load_json
+from dsv4doctor.sizing.launch import Launch, read_launch
+
+if TYPE_CHECKING:
+    from dsv4doctor.hosts.transport import Transport
+    from dsv4doctor.serverinfo import ServerInfo
+    from dsv4doctor.target import Endpoint
+
+# What a server's own answer says under these names is read from the log's or the client's side.
+_PRIVATE_KEYS = ("internal_states", "env_vars", "memory_usage", "launch_command")
+_BOOTSTRAP_ROUTE = (
+    "/route?prefill_dp_rank=-1&prefill_cp_rank=-1&target_tp_rank=-1&target_pp_rank=-1"
+)
+# Prints each server process of a host: its arguments, then its SGLANG_* and VLLM_* environment.
+_PROCESSES = r"""
+for p in /proc/[0-9]*; do
+  a=$(tr '\0' '\n' < "$p/cmdline" 2>/dev/null) || continue
+  case "$a" in
+    *sglang.launch_server*|*sglang*serve*|*vllm*serve*|*vllm.entrypoints*) ;;
+    *) continue ;;
+  esac
+  case "$a" in *"for p in /proc"*) continue ;; esac
+  printf 'PROCESS %s\n' "${p#/proc/}"
+  printf '%s\n' "$a" | sed 's/^/ARG /'
+  tr '\0' '\n' < "$p/environ" 2>/dev/null | grep -E '^(SGLANG|VLLM|MC|NCCL)_' | sed 's/^/ENV /'
+done
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
+  sort | uniq -c | sed 's/^/GPU /'
+uname -r | sed 's/^/KERNEL /'
+python3 - <<'PY' 2>/dev/null
+from importlib.metadata import distributions
+wanted = {"sglang", "vllm", "flashinfer-python", "deep-gemm", "lmcache", "nixl", "torch",
+          "mooncake-transfer-engine", "triton", "sglang-router"}
+for d in distributions():
+    name = (d.metadata["Name"] or "").lower()
+    if name in wanted:
+        print("PACKAGE", name, d.version)
+PY
+true
+"""
+
+
+def model_family(name: str) -> str | None:
+    """The family that a model's name says: v3, v31, v32, v4, v41 or glm."""
+    text = name.lower().replace("_", "-")
+    for family, parts in (
+        ("v41", ("v4.1", "v41")),
+        ("v4", ("deepseek-v4", "v4-flash", "v4-pro", "dsv4")),
+        ("v32", ("v3.2", "v32")),
+        ("v31", ("v3.1", "v31")),
+        ("v3", ("deepseek-v3", "deepseek-r1")),
+        ("glm", ("glm-5",)),
+    ):
+        if any(part in text for part in parts):
+            return family
+    return None
+
+
+def derived(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts that follow from the arguments: the model's family, requests a DP rank."""
+    found: dict[str, Any] = {}
+    model = args.get("model_path") or args.get("served_model_name")
+    if isinstance(model, str):
+        found["model"] = model
+        family = model_family(model)
+        if family is not None:
+            found["model_family"] = family
+    requests, dp = _number(args.get("max_running_requests")), _number(args.get("dp_size"))
+    if requests is not None:
+        found["requests_per_dp_rank"] = requests // max(1, dp or 1)
+    if _number(args.get("hicache_size")):
+        found["hicache_size_set"] = args["hicache_size"]
+    return found
+
+
+def _number(value: Any) -> int | None:
+    try:
+        return int(str(value))
+    except ValueError:
+        return None
+
+
+def facts_of_launch(
+    launch: Launch, source: str, stated: Mapping[str, Any], has: frozenset[int]
+) -> Facts:
+    """A launch command's facts: every argument is known, absent ones are at their defaults."""
+    args = dict(launch.flags)
+    env = {f"env.{name}": value for name, value in launch.env.items()}
+    return gather_facts(
+        subject=_subject(source, args),
+        groups=[
+            (source, {"engine": launch.engine, "env_known": True, **args, **derived(args), **env}),
+            ("stated", _with_version(stated)),
+        ],
+        complete=True,
+        has_changes=has,
+    )
+
+
+def _subject(source: str, args: Mapping[str, Any]) -> str:
+    role = str(args.get("disaggregation_mode") or "")
+    return f"{source} ({role})" if role in ("prefill", "decode") else source
+
+
+def _with_version(stated: Mapping[str, Any]) -> dict[str, Any]:
+    model = stated.get("model")
+    family = model_family(model) if isinstance(model, str) else None
+    extra = {"model_family": family} if family and "model_family" not in stated else {}
+    return {**extra, **stated}
+
+
+def facts_of_command(
+    command: str, number: int, stated: Mapping[str, Any], has: frozenset[int]
+) -> Facts:
+    """The facts of `--launch`.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    return facts_of_launch(read_launch(command), f"launch {number}", stated, has)
+
+
+def facts_of_server_info(
+    data: Mapping[str, Any], source: str, stated: Mapping[str, Any], has: frozenset[int]
+) -> Facts:
+    """The facts of `/server_info`'s answer; its environment is known only when it exposes it."""
+    if not any(key in data for key in ("model_path", "tp_size", "version", "internal_states")):
+        raise UsageError(f"{source} is no /server_info answer", "curl http://HOST:PORT/server_info")
+    states = data.get("internal_states")
+    state = states[0] if isinstance(states, list) and states and isinstance(states[0], dict) else {}
+    args = {k: v for k, v in {**state, **data}.items() if k not in _PRIVATE_KEYS}
+    env = data.get("env_vars") or state.get("env_vars")
+    groups: list[tuple[str, Mapping[str, Any]]] = [
+        (source, {"engine": "sglang", **args, **derived(args)})
+    ]
+    if isinstance(env, Mapping):
+        named = {f"env.{name}": value for name, value in env.items()}
+        groups.append((f"{source} env_vars", {"env_known": True, **named}))
+    groups.append(("stated", _with_version(stated)))
+    return gather_facts(_subject(source, args), groups, complete=True, has_changes=has)
+
+
+def facts_of_url(endpoint: Endpoint, stated: Mapping[str, Any], has: frozenset[int]) -> Facts:
+    """The facts of a live server, and of its gauges where it shows them.
+
+    Raises:
+        DoctorError: it does not answer.
+    """
+    served: ServerInfo = ask_server(endpoint)
+    data = dict(served.server_args)
+    data.setdefault("version", served.version)
+    data.setdefault("model_path", served.model)
+    facts = facts_of_server_info(data, served.base_url, stated, has)
+    known = dict(facts.known)
+    gauges = _gauges(endpoint)
+    if gauges and "sglang:load_back_tokens_total" in gauges:
+        extra = gather_facts(
+            facts.subject,
+            [(f"{served.base_url}/metrics",
+              {"load_back_tokens": gauges["sglang:load_back_tokens_total"]})],
+            complete=True,
+        )  # fmt: skip
+        known |= extra.known
+    return Facts(subject=facts.subject, known=known, complete=True, has_changes=has)
+
+
+def _gauges(endpoint: Endpoint) -> dict[str, float] | None:
+    from dsv4doctor.client.http import HttpClient
+    from dsv4doctor.client.sglang import gauges
+
+    async def read() -> dict[str, float] | None:
+        async with HttpClient(endpoint, connect_timeout_s=5.0) as http:
+            return await gauges(http)
+
+    return asyncio.run(read())
+
+
+def facts_of_bootstrap(endpoint: Endpoint, has: frozenset[int]) -> Facts:
+    """What a prefill server's bootstrap port says of its layout, free of any key.
+
+    Raises:
+        DoctorError: nothing answers there.
+    """
+    from dsv4doctor.client.http import HttpClient
+    from dsv4doctor.client.sglang import document
+
+    async def read() -> dict[str, Any] | None:
+        async with HttpClient(endpoint, connect_timeout_s=5.0) as http:
+            return await document(http, _BOOTSTRAP_ROUTE)
+
+    answer = asyncio.run(read())
+    if answer is None:
+        raise DoctorError(
+            f"no bootstrap answer from {endpoint.base_url}/route",
+            "the prefill host and its --disaggregation-bootstrap-port; are all ranks registered?",
+        )
+    source = f"{endpoint.base_url}/route"
+    said = {"disaggregation_mode": "prefill", "engine": "sglang", **answer}
+    return gather_facts(source, [(source, said)], complete=False, has_changes=has)
+
+
+def facts_of_source(folder: Path, has: frozenset[int]) -> dict[str, Any]:
+    """What a source tree proves: its index-K reads gated, its price that of its store.
+
+    Raises:
+        UsageError: no SGLang tree there.
+    """
+    from dsv4doctor.flows.patch import run_patch
+    from dsv4doctor.patching.fixes import Standing
+    from dsv4doctor.patching.tree import CONFIGURATOR, MEMORY_POOL
+
+    fix = run_patch(folder, write=False).fix
+    if fix.standing is Standing.UNRECOGNISED:
+        return {"source_problem": fix.reason}
+    faults = {patch.path: patch.fixes for patch in fix.patches}
+    found: dict[str, Any] = {
+        "index_k_gated": MEMORY_POOL not in faults,
+        "index_k_priced": CONFIGURATOR not in faults,
+    }
+    if CONFIGURATOR in faults:
+        found["custom_build"] = True
+    if MEMORY_POOL in faults:
+        found["ungated_reads"] = "; ".join(faults[MEMORY_POOL])
+    return found
+
+
+def facts_of_host(
+    transport: Transport, stated: Mapping[str, Any], has: frozenset[int]
+) -> list[Facts]:
+    """One subject a server process that runs on the host."""
+    from dsv4doctor.hosts.transport import Command
+
+    text = transport.run(Command(script=_PROCESSES)).text
+    shared: dict[str, Any] = {}
+    processes: list[tuple[str, list[str], dict[str, str]]] = []
+    for line in text.splitlines():
+        kind, _, rest = line.partition(" ")
+        if kind == "PROCESS":
+            processes.append((rest, [], {}))
+        elif kind == "ARG" and processes:
+            processes[-1][1].append(rest)
+        elif kind == "ENV" and processes and "=" in rest:
+            name, value = rest.split("=", 1)
+            processes[-1][2][name] = value
+        elif kind == "PACKAGE":
+            name, _, version = rest.partition(" ")
+            shared[_PACKAGES.get(name, name)] = version
+        elif kind == "GPU":
+            shared["gpu"] = re.sub(r"^\d+\s+", "", rest.strip())
+        elif kind == "KERNEL":
+            shared["kernel"] = rest
+    return [_host_facts(transport.name, p, shared, stated, has) for p in processes]
+
+
+_PACKAGES = {"flashinfer-python": "flashinfer"}
+
+
+def _host_facts(
+    host: str,
+    process: tuple[str, Sequence[str], Mapping[str, str]],
+    shared: Mapping[str, Any],
+    stated: Mapping[str, Any],
+    has: frozenset[int],
+) -> Facts:
+    import shlex
+
+    pid, words, env = process
+    launch = read_launch(shlex.join(words))
+    launch = Launch(engine=launch.engine, flags=launch.flags, env=dict(env))
+    version = {"version": shared[launch.engine]} if launch.engine in shared else {}
+    return facts_of_launch(launch, f"{host} pid {pid}", {**shared, **version, **stated}, has)
+
+
+def facts_of_check_env(text: str) -> dict[str, Any]:
+    """Versions and GPU out of a pasted `python -m sglang.check_env` block."""
+    found: dict[str, Any] = {}
+    for line in text.splitlines():
+        name, separator, value = line.partition(":")
+        key = name.strip().lower()
+        if not separator or not value.strip():
+            continue
+        if key == "sglang":
+            found["version"] = value.strip()
+            found["engine"] = "sglang"
+        elif key in ("flashinfer_python", "flashinfer"):
+            found["flashinfer"] = value.strip()
+        elif key.startswith("gpu ") and "compute" not in key:
+            found["gpu"] = value.strip()
+        elif key in ("cuda driver version", "torch", "triton"):
+            found[key.replace(" ", "_")] = value.strip()
+    if not found:
+        raise UsageError(
+            "nothing of a check_env block was recognised", "paste python -m sglang.check_env"
+        )
+    return found
+
+
+def read_server_info_file(path: Path) -> dict[str, Any]:
+    """The JSON object of `--server-info`."""
+    return load_json(path, "--server-info")

@@ -1,0 +1,194 @@
+"""`dsv4doctor audit` as a person runs it: launches, answers, logs, a live server, a source tree."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "patching"))
+from small_tree import CLEAN_MEMORY_POOL, MEMORY_POOL, OLD_CONFIGURATOR, write_tree
+
+FLASH = "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V4-Flash --tp 4"
+RECORD = (
+    f"SGLANG_DSV4_BF16_INDEX_K=1 {FLASH} --enable-hierarchical-cache --disaggregation-mode decode "
+    "--disaggregation-transfer-backend nixl"
+)
+
+
+def audit(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dsv4doctor", "audit", *args],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def audit_json(*args: str) -> tuple[int, dict[str, Any]]:
+    done = audit(*args, "--json")
+    assert done.stdout, done.stderr
+    document = json.loads(done.stdout)
+    assert document["exit_code"] == done.returncode
+    return done.returncode, document
+
+
+def rules(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {finding["rule"]: finding for finding in document["findings"]}
+
+
+def test_the_records_launch() -> None:
+    code, document = audit_json("--launch", RECORD)
+    found = rules(document)
+    assert code == 1
+    assert {"CASE-01", "CASE-02", "CASE-03"} <= set(found)
+    assert (found["CASE-01"]["severity"], found["CASE-01"]["support"]) == ("error", "reported")
+    assert found["CASE-02"]["support"] == "confirmed"
+    assert all(finding["evidence"] for finding in document["findings"])
+    sources = {fact["source"] for fact in document["audit"]["facts"]}
+    assert sources == {"launch 1"}
+
+
+def test_a_healthy_launch() -> None:
+    code, document = audit_json(
+        "--launch", f"{FLASH} --tool-call-parser deepseekv4 --reasoning-parser deepseek-v4",
+        "--fact", "version=0.5.23",
+    )  # fmt: skip
+    assert (code, document["verdict"]) == (0, "clean")
+    assert all(finding["severity"] == "info" for finding in document["findings"])
+
+
+def test_source_settles_what_the_launch_leaves_open(tmp_path: Path) -> None:
+    launch = ("--launch", RECORD)
+    faulty = write_tree(tmp_path / "faulty", OLD_CONFIGURATOR, MEMORY_POOL)
+    clean = write_tree(tmp_path / "clean", OLD_CONFIGURATOR, CLEAN_MEMORY_POOL)
+    assert {"CASE-01", "CASE-02"} <= set(rules(audit_json(*launch, "--source", str(faulty))[1]))
+    settled = rules(audit_json(*launch, "--source", str(clean))[1])
+    assert not {"CASE-01", "CASE-02"} & set(settled)
+
+
+def test_server_info_file(tmp_path: Path) -> None:
+    answer = {
+        "version": "0.5.13",
+        "model_path": "deepseek-ai/DeepSeek-V4-Flash",
+        "enable_hierarchical_cache": True,
+        "internal_states": [{"env_vars": {"SGLANG_DSV4_BF16_INDEX_K": "1"}}],
+    }
+    path = tmp_path / "info.json"
+    path.write_text(json.dumps(answer))
+    assert "CASE-01" in rules(audit_json("--server-info", str(path))[1])
+    answer["enable_hierarchical_cache"] = False
+    path.write_text(json.dumps(answer))
+    assert "CASE-01" not in rules(audit_json("--server-info", str(path))[1])
+
+
+def test_an_environment_that_is_not_told_is_not_assumed(tmp_path: Path) -> None:
+    path = tmp_path / "info.json"
+    path.write_text(
+        json.dumps({"model_path": "DeepSeek-V4-Flash", "enable_hierarchical_cache": True})
+    )
+    document = audit_json("--server-info", str(path))[1]
+    assert "CASE-01" not in rules(document)
+    missing = {item["rule"]: item["missing"] for item in document["audit"]["not_determined"]}
+    assert "env.SGLANG_DSV4_BF16_INDEX_K" in missing["CASE-01"]
+
+
+def test_log_lines(tmp_path: Path) -> None:
+    log = tmp_path / "boot.log"
+    ordinary = "[2026-05-15 10:11:12 TP0] The server is fired up and ready to roll!\n"
+    trouble = "[2026-05-15 10:11:12 TP0] Request 7 timed out after 300.1s in KVPoll.Bootstrapping\n"
+    log.write_text(ordinary + trouble)
+    code, document = audit_json("--log", str(log))
+    assert code == 1
+    assert rules(document)["LOG_PD_TIMEOUT"]["evidence"][0]["where"] == f"{log}:2"
+    log.write_text(ordinary)
+    assert audit_json("--log", str(log))[0] == 0
+
+
+class Server(BaseHTTPRequestHandler):
+    """SGLang's /server_info with HiCache on, and a gauge that says that nothing was loaded."""
+
+    answers: ClassVar = {
+        "/server_info": json.dumps(
+            {
+                "version": "0.5.23",
+                "model_path": "deepseek-ai/DeepSeek-V4-Flash",
+                "enable_hierarchical_cache": True,
+            }
+        ),
+        "/metrics": "sglang:load_back_tokens_total 0.0\n",
+        "/route": json.dumps({"page_size": 256, "kv_cache_dtype": "fp8_e4m3"}),
+    }
+
+    def do_GET(self) -> None:
+        body = self.answers.get(self.path.partition("?")[0], "").encode()
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Tests are quiet."""
+
+
+@pytest.fixture
+def server() -> Any:
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    Thread(target=running.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{running.server_port}"
+    running.shutdown()
+    running.server_close()
+
+
+def test_live_server_and_bootstrap(server: str) -> None:
+    _, document = audit_json("--base-url", server, "--bootstrap-url", server)
+    found = rules(document)
+    assert "SW-04" in found
+    assert any("/metrics" in item["where"] for item in found["SW-04"]["evidence"])
+    names = {(fact["name"], fact["value"]) for fact in document["audit"]["facts"]}
+    assert ("page_size", 256) in names
+
+
+def test_env_block_hides_secrets() -> None:
+    done = audit("--env-block", "--launch", f"{FLASH} --api-key sk-1234567890abcdef1234")
+    assert "model: deepseek-ai/DeepSeek-V4-Flash" in done.stdout
+    assert "sk-1234567890abcdef1234" not in done.stdout
+
+
+def test_check_env_block(tmp_path: Path) -> None:
+    block = tmp_path / "env.txt"
+    block.write_text("Python: 3.12\nsglang: 0.5.13\nGPU 0: NVIDIA H200\nflashinfer_python: 0.6.1\n")
+    _, document = audit_json("--check-env", str(block), "--launch", FLASH)
+    values = {fact["name"]: fact["value"] for fact in document["audit"]["facts"]}
+    assert (values["version"], values["gpu"]) == ("0.5.13", "NVIDIA H200")
+
+
+@pytest.mark.parametrize(
+    ("args", "words", "code"),
+    [
+        pytest.param([], "nothing to audit", 2, id="nothing"),
+        pytest.param(["--launch", "sglang serve 'm"], "quotation", 2, id="quotes"),
+        pytest.param(["--server-info", "nowhere.json"], "nowhere.json", 2, id="no-file"),
+        pytest.param(["--log", "nowhere.log"], "nowhere.log", 2, id="no-log"),
+        pytest.param(["--source", "."], "no SGLang tree", 2, id="no-tree"),
+        pytest.param(["--fact", "colour"], "NAME=VALUE", 2, id="fact"),
+        pytest.param(["--base-url", "http://127.0.0.1:9"], "127.0.0.1:9", 3, id="nobody"),
+    ],
+)
+def test_bad_input(args: list[str], words: str, code: int, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dsv4doctor", "audit", *args],
+        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2, done.stderr
+    assert words in lines[0]
+    assert lines[1].startswith("  try: ")
