@@ -26,20 +26,18 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def broken_characters(text: str) -> Iterator[tuple[str, int, int]]:
     """(what it is, start, end) for every trace, the surest first."""
-    for what, pattern in (
-        ("a control character", _CONTROL),
-        ("a lone surrogate", _SURROGATE),
-    ):
-        if match := pattern.search(text):
-            yield what, *match.span()
+    if match := _CONTROL.search(text):
+        yield "a control character", *match.span()
     if text.isascii():
         return
+    if match := _SURROGATE.search(text):
+        yield "a lone surrogate", *match.span()
     if (at := text.find(REPLACEMENT)) >= 0:
         yield "U+FFFD, bytes that were no UTF-8", at, at + 1
     yield from _mojibake(text)
     if match := _GBK_DEBRIS.search(text):
         yield "UTF-8 read as GBK", *match.span()
-    if match := _BYTE_LEVEL.search(text):
+    if ("Ġ" in text or "▁" in text or "Ċ" in text) and (match := _BYTE_LEVEL.search(text)):
         yield "vocabulary pieces not decoded", *match.span()
     if match := _UNASSIGNED.search(text):
         yield "an unassigned code point", *match.span()

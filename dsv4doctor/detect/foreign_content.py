@@ -39,16 +39,19 @@ _ORDERS = re.compile(
 _ASKS_PROMPT = re.compile(
     r"prompt|persona|instruction|role|system|character|write|draft|\bbot\b", re.IGNORECASE
 )
-_BOILERPLATE = re.compile(
-    r"skip to (?:main )?content|subscribe to our newsletter|all rights reserved|related posts|cookie policy|"
-    r"accept (?:all )?cookies|privacy policy|terms of (?:service|use)|share this (?:post|article)|read more|"
-    r"sign up for our|leave a (?:comment|reply)|powered by wordpress|follow us on|add to cart|back to top",
-    re.IGNORECASE,
-)
+_BOILERPLATE = (
+    "skip to content", "skip to main content", "subscribe to our newsletter", "all rights reserved",
+    "related posts", "cookie policy", "accept cookies", "accept all cookies", "privacy policy",
+    "terms of service", "terms of use", "share this post", "share this article", "read more",
+    "sign up for our", "leave a comment", "leave a reply", "powered by wordpress", "follow us on",
+    "add to cart", "back to top",
+)  # fmt: skip
 _ASKS_PAGE = re.compile(
     r"web|html|page|site|footer|blog|newsletter|landing|cookie|copyright|licen[cs]e|policy|terms|banner|scrape|article|boilerplate",
     re.IGNORECASE,
 )
+# A page begins with its furniture.
+_BOILERPLATE_REACH = 2000
 MIN_BOILERPLATE = 3
 
 
@@ -139,7 +142,8 @@ def _system_prompt(subject: Subject) -> Iterator[Seen]:
 def _boilerplate(subject: Subject) -> Iterator[Seen]:
     if not subject.prompt or _ASKS_PAGE.search(subject.prompt):
         return
-    found = {match.group().lower() for match in _BOILERPLATE.finditer(subject.content.prose[:4000])}
+    start = subject.content.prose[:_BOILERPLATE_REACH].lower()
+    found = {phrase for phrase in _BOILERPLATE if phrase in start}
     if len(found) >= MIN_BOILERPLATE:
         yield _seen("content", f"a web page's furniture: {', '.join(sorted(found)[:4])}")
 

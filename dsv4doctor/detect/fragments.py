@@ -1,155 +1,190 @@
 """Salad within one script: pieces of words and sentences in an order that no grammar allows.
 
-One odd token is a typo, an abbreviation or code; what tells salad is that oddities crowd. Each kind has
-a weight, and the heaviest window of a text is compared with a limit. Kinds and weights were chosen so
-that manual pages in 25 languages, source code in 19 and message catalogues in 40 stay far below it.
+One odd token is a typo, an abbreviation or code; what tells salad is that oddities crowd. Each kind
+has a weight, and the heaviest window of a text is compared with a limit. Kinds and weights were
+chosen so that manual pages in 25 languages, source code in 19 and message catalogues in 40 stay far
+below it. A pass over the text's word pairs clears healthy text before any pattern runs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dsv4doctor.detect.switches import switches
 
 # Oddities count together when they stand this close: two lines of prose.
 WINDOW_CHARS = 170
-# Weights in a window from which it is salad.
+# Weight in a window from which it is salad; source code in arguments is given more room.
 LIMIT = 3.0
-_ARTICLE = r"(?:the|an?)"
-_NEVER_AFTER_ARTICLE = r"(?:the|an?|of|are|were|was|than|because|which|that|they)"
-_PREPOSITION = r"(?:of|by|with|from|for|into|than)"
+_MORE_IN_CALLS = 1.0
+# Weight that the telling kinds must bring before the supporting ones are looked for.
+_FLOOR = 1.4
+_MIN_CHARS = 24
 
-_Weigh = Callable[[re.Match[str]], float]
+_ARTICLES = ("the", "a", "an")
+_NEVER_AFTER_ARTICLE = (
+    "the", "a", "an", "of", "are", "were", "was", "than", "because", "which", "that", "they",
+)  # fmt: skip
+_PREPOSITIONS = ("of", "by", "with", "from", "for", "into", "than")
+_NEVER_AFTER_PREPOSITION = ("of", "by", "is", "are", "was", "were", "and", "than", "to")
+_NEVER_TWICE = ("the", "of", "to", "by", "and", "is", "with", "for", "which", "so", "und", "then")
+_AFTER_OPERATOR = ("of", "the", "which", "to", "then", "und", "was", "were", "with")
+_SUFFIXES = (
+    "ing", "tion", "tions", "sion", "sions", "ization", "isation", "ment", "ments", "ness", "ously",
+    "ability", "ibility", "ically", "ating", "ified",
+)  # fmt: skip
+_IN_CELL = ("of", "were", "then", "and", "the", "to", "was", "which", "by")
 
 
-def _even(_match: re.Match[str]) -> float:
-    return 1.0
+def _any(words: tuple[str, ...]) -> str:
+    return "|".join(words)
 
 
-_KINDS: tuple[tuple[str, float, str], ...] = (
-    ("article", 1.0, rf"(?<![\w-]){_ARTICLE} {_NEVER_AFTER_ARTICLE}(?![\w'’.-])"),
-    ("article_mark", 0.9, rf"(?<![\w'-]){_ARTICLE} [:;,.=)\]}}|>]+(?=[ \n])"),
-    (
+# Before any kind is looked for, one of these has to be there: the oddities that salad always has
+# some of. Each starts with a literal, so that the search runs at memory speed over healthy text.
+_PREFIXED = tuple(
+    re.compile(rf" {article} (?:(?:{_any(_NEVER_AFTER_ARTICLE)})[ \n]|[:;,.=)\]}}|>]+ )")
+    for article in _ARTICLES
+) + (re.compile(rf" (?P<again>{_any((*_NEVER_TWICE, 'minus'))}) (?P=again)[ \n]"),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One kind of oddity; `cap` is how often it counts in a window: more is somebody's notation."""
+
+    name: str
+    weight: float
+    pattern: re.Pattern[str]
+    hints: tuple[str, ...] = ()
+    cap: int = 2
+
+
+def _kind(
+    name: str, weight: float, pattern: str, hints: tuple[str, ...] = (), cap: int = 2
+) -> _Kind:
+    return _Kind(name, weight, re.compile(pattern, re.MULTILINE), hints, cap)
+
+
+_PAIR_KINDS = (
+    _kind(
+        "article",
+        1.0,
+        rf"(?<![\w-])(?:the|an?) (?:{_any(_NEVER_AFTER_ARTICLE)})(?![\w'’.-])",
+        cap=4,
+    ),
+    _kind("article and mark", 0.9, r"(?<![\w'-])(?:the|an?) [:;,.=)\]}|>]+(?=[ \n])"),
+    _kind(
         "preposition",
         0.9,
-        rf"(?<![\w-]){_PREPOSITION} (?:of|by|is|are|was|were|and|than|to)(?![\w'’.-])",
+        rf"(?<![\w-])(?:{_any(_PREPOSITIONS)}) (?:{_any(_NEVER_AFTER_PREPOSITION)})(?![\w'’.-])",
     ),
-    (
+    _kind(
         "twice",
         0.7,
-        r"(?<![\w'-])(?P<again>the|of|to|by|and|is|with|for|which|so|und|minus|then) (?P=again)(?![\w'-])",
+        rf"(?<![\w'-])(?P<again>{_any(_NEVER_TWICE)}|minus) (?P=again)(?![\w'-])",
     ),
-    (
-        "suffix",
-        1.0,
-        r"(?<=[\w,;] )(?:ing|tion|tions|sion|sions|ization|isation|ments?|ness|ously|ability|ibility|ically|ating|ified)(?= )",
+    _kind("operator", 0.8, rf"(?<=[\w] )[=|+<>&*]+ (?:{_any(_AFTER_OPERATOR)})(?= )"),
+    _kind("cell", 0.8, rf"(?<=\| )(?:[)\]}}]+|{_any(_IN_CELL)})(?:--)?(?= \|)"),
+    _kind("suffix", 1.0, rf"(?<=[\w,;] )(?:{_any(_SUFFIXES)})(?= )", cap=4),
+)
+_MARK_KINDS = (
+    _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)", ("--",)),
+    _kind(
+        "run",
+        0.8,
+        r"(?<=[\w] )(?:,{2,}|_{3,}|#{3,}|;{2,}|:{3,}|\){2,}|\]{2,})(?= [\w])",
+        (",,", "___", "###", ";; ", " ))", " ]]"),
     ),
-    (
-        "glued_mark",
+    _kind("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])", ("$ ",)),
+    _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--", ")- ", "]- ")),
+    _kind("heading twice", 0.8, r"^#{1,6} (?P<head>\w{3,}) (?P=head)$", ("# ",)),
+)
+_SUPPORTING_KINDS = (
+    _kind(
+        "glued mark",
         0.9,
         r"(?<= )[,;)\]}]-?[a-z]{1,3}(?= )|[a-z],-[a-z]|(?<=[a-z]),(?:ly|ing|ed|tion)\b",
     ),
-    ("dangling_dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)"),
-    ("run", 0.8, r"(?<=[\w] )(?:,{2,}|_{3,}|#{3,}|;{2,}|:{3,}|\){2,}|\]{2,})(?= [\w])"),
-    ("operator", 0.8, r"(?<=[\w] )[=|+<>&*]+ (?:of|the|which|to|then|und|was|were|with)(?= )"),
-    ("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])"),
-    ("half_tag", 0.6, r"<[a-z]{1,6} (?=[a-z]{2,8}[ ,])(?![a-z]+ ?[=>])"),
-    ("torn_name", 0.8, r"(?<= )[a-z]{3,}[A-Z]{2}(?= [a-z])|(?<= )[A-Z]{3,}[a-z]{3,5}(?= [a-z])"),
-    ("cell", 0.8, r"(?<=\| )(?:[)\]}]+|of|were|then|and|the|to|was|which|by)(?:--)?(?= \|)"),
-    ("line_head", 0.9, r"^[)\]}]+--? (?=\w)"),
-    ("heading_twice", 0.8, r"^#{1,6} (?P<head>\w{3,}) (?P=head)$"),
-    ("open_end", 0.8, r"[a-z]{2,}[(\[{]{1,2}\"?\s*\Z"),
+    _kind("half tag", 0.6, r"<[a-z]{1,6} (?=[a-z]{2,8}[ ,])(?![a-z]+ ?[=>])"),
+    _kind(
+        "torn name",
+        0.8,
+        r"(?<= )[a-z]{3,}[A-Z]{2}(?= [a-z])|(?<= )[A-Z]{3,}[a-z]{3,5}(?= [a-z])",
+    ),
+    _kind("open end", 0.8, r"[a-z]{2,}[(\[{]{1,2}\"?\s*\Z"),
 )
-_ODD = re.compile("|".join(f"(?P<{name}>{pattern})" for name, _, pattern in _KINDS), re.MULTILINE)
-_WEIGHT = {name: weight for name, weight, _ in _KINDS}
-# A closing bracket that closes nothing on its line.
-_CLOSER = re.compile(r"(?<=[\w,.\]}] )[)\]}]+[;,.]?(?=[ \n]|\Z)|(?<=[a-z]{2})\)(?= [a-z|])")
-_OPENERS = str.maketrans({"(": "(", "[": "(", "{": "("})
-_CLOSERS = str.maketrans({")": ")", "]": ")", "}": ")"})
+_SWITCH = _Kind("switch", 0.75, re.compile(""), (), 6)
+_CLOSER = _kind(
+    "closer", 0.7, r"(?<=[\w,.\]}] )[)\]}]+[;,.]?(?=[ \n]|\Z)|(?<=[a-z]{2})\)(?= [a-z|])"
+)
+# Brackets this far back can be what a closer closes.
+_BRACKET_REACH = 400
 
-# Function words and the languages that share them. Two in a row that no language shares are a switch.
-_FUNCTION_WORDS = {
-    "en": "the of and which with this that from have because their would about",
-    "de": "und nicht mit ist das auf eine einen einem eines dem wird auch werden oder nach wie sich durch der"
-    " unter über dann wenn sind zur zum",
-    "fr": "les dans pour avec sont une cette leur mais aussi nous vous est ces aux",
-    "es": "los las pero luego para como muy más está ustedes y",
-    "it": "della che gli sono anche perché nella questo più di delle",
-    "pt": "não uma dos são também você mais pelo para como das",
-    "nl": "het een niet voor naar wordt zijn ook of van werden wordt dan",
-    "sv": "och att inte för som till från är ett",
-    "da": "og af ikke til være som ett",
-    "pl": "nie się jest przez oraz które dla",
-    "tr": "bir ve için ile olarak değil",
-    "ro": "și este pentru sunt care",
-}
-_LANGUAGES: dict[str, frozenset[str]] = {}
-for _language, _words in _FUNCTION_WORDS.items():
-    for _word in _words.split():
-        _LANGUAGES[_word] = _LANGUAGES.get(_word, frozenset()) | {_language}
-_FUNCTION = re.compile(
-    r"(?<![\w'’./_-])(?:" + "|".join(map(re.escape, _LANGUAGES)) + r")(?![\w'’./_-])"
-)
-# A change of language between two function words this close is a switch in mid-sentence.
-_SWITCH_CHARS = 44
-_SWITCH_WEIGHT = 0.75
+# start, end, kind
+_Odd = tuple[int, int, _Kind]
 
 
 def debris(prose: str, *, in_call: bool) -> str | None:
     """What makes `prose` salad, with the window; None for a text that holds together."""
-    if len(prose) < 24:
+    if len(prose) < _MIN_CHARS:
         return None
-    odd = sorted(_oddities(prose))
-    if len(odd) < 3:
+    odd = list(_telling(prose))
+    if sum(kind.weight for *_, kind in odd) < _FLOOR:
         return None
+    for kind in _SUPPORTING_KINDS:
+        odd.extend(_found(kind, prose))
+    odd.extend(o for o in _found(_CLOSER, prose) if _closes_nothing(prose, o[0]))
+    odd.sort(key=lambda o: o[:2])
     best, begin, end = _heaviest(odd)
-    limit = LIMIT + (1.0 if in_call else 0.0)
-    if best < limit:
+    if best < LIMIT + (_MORE_IN_CALLS if in_call else 0.0):
         return None
     pieces = [prose[at:stop].strip() for at, stop, _ in odd if begin <= at <= end]
     shown = ", ".join(repr(piece[:20]) for piece in dict.fromkeys(pieces))
     return f"broken sentences at {begin}: {shown[:160]}"
 
 
-def _oddities(prose: str) -> Iterator[tuple[int, int, float]]:
-    for match in _ODD.finditer(prose):
-        yield match.start(), match.end(), _WEIGHT[str(match.lastgroup)]
-    if ")" in prose or "]" in prose or "}" in prose:
-        for match in _CLOSER.finditer(prose):
-            if _closes_nothing(prose, match.start()):
-                yield match.start(), match.end(), 0.7
-    yield from _switches(prose)
+def _telling(prose: str) -> Iterator[_Odd]:
+    vocabulary = set(prose.split())
+    if (
+        any(pattern.search(prose) for pattern in _PREFIXED)
+        or not vocabulary.isdisjoint(_SUFFIXES)
+        or ("| " in prose and "--" in prose)
+    ):
+        for kind in _PAIR_KINDS:
+            yield from _found(kind, prose)
+    for kind in _MARK_KINDS:
+        if any(hint in prose for hint in kind.hints):
+            yield from _found(kind, prose)
+    for start, end in switches(prose, vocabulary):
+        yield start, end, _SWITCH
+
+
+def _found(kind: _Kind, prose: str) -> Iterator[_Odd]:
+    for match in kind.pattern.finditer(prose):
+        yield match.start(), match.end(), kind
 
 
 def _closes_nothing(prose: str, at: int) -> bool:
-    before = prose[max(0, at - 400) : at]
+    before = prose[max(0, at - _BRACKET_REACH) : at]
     opened = before.count("(") + before.count("[") + before.count("{")
     closed = before.count(")") + before.count("]") + before.count("}")
     return opened <= closed
 
 
-def _switches(prose: str) -> Iterator[tuple[int, int, float]]:
-    end, speaking = -_SWITCH_CHARS - 1, frozenset[str]()
-    for match in _FUNCTION.finditer(prose):
-        languages = _LANGUAGES[match.group()]
-        near = match.start() - end <= _SWITCH_CHARS and not _parted(prose[end : match.start()])
-        if near and not languages & speaking:
-            yield match.start(), match.end(), _SWITCH_WEIGHT
-        speaking = (languages & speaking if near else languages) or languages
-        end = match.end()
-
-
-def _parted(between: str) -> bool:
-    return any(mark in between for mark in '\n.;:!?"“”«»()|,')
-
-
-def _heaviest(odd: list[tuple[int, int, float]]) -> tuple[float, int, int]:
+def _heaviest(odd: list[_Odd]) -> tuple[float, int, int]:
+    """The greatest weight in a window, each kind counted up to its cap, and where the window is."""
     best, begin, end = 0.0, 0, 0
-    first, weight = 0, 0.0
-    for at, _, more in odd:
-        weight += more
+    first = 0
+    counts = Counter[_Kind]()
+    for at, _, kind in odd:
+        counts[kind] += 1
         while at - odd[first][0] > WINDOW_CHARS:
-            weight -= odd[first][2]
+            counts[odd[first][2]] -= 1
             first += 1
-        if weight > best:
-            best, begin, end = weight, odd[first][0], at
+        total = sum(min(count, kind.cap) * kind.weight for kind, count in counts.items())
+        if total > best:
+            best, begin, end = total, odd[first][0], at
     return best, begin, end

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 # As far back as a loop is looked for: eight rounds of a long paragraph.
 TAIL_CHARS = 6000
@@ -18,7 +19,8 @@ MAX_PERIOD = 1500
 _PROBES = (32, 12)
 # Characters at the end that may fall out of step, and the tail whose size tells whether to try.
 _SLIPS = (2, 6, 16, 40)
-_SLIP_TAIL = 800
+# The tail whose compressibility is the cheap first look, for every kind of loop.
+SHARE_TAIL = 800
 # Earlier places of the probe that are tried as the previous round.
 _CANDIDATES = 24
 
@@ -49,7 +51,7 @@ def tail_period(text: str) -> Period | None:
 
 
 def _may_repeat(body: str) -> bool:
-    return compressed_share(body[-_SLIP_TAIL:]) < (0.35 if len(body) > _SLIP_TAIL // 2 else 0.5)
+    return compressed_share(body[-SHARE_TAIL:]) < (0.35 if len(body) > SHARE_TAIL // 2 else 0.5)
 
 
 def _period_at_end(body: str) -> Period | None:
@@ -77,12 +79,10 @@ def _distances(tail: str, size: int) -> list[int]:
     found: list[int] = []
     at = len(tail) - size
     while len(found) < _CANDIDATES:
-        at = tail.rfind(probe, 0, at + size - 1)
+        at = tail.rfind(probe, max(0, end - size - MAX_PERIOD), at + size - 1)
         if at < 0:
             break
         distance = end - size - at
-        if distance > MAX_PERIOD:
-            break
         if not found or any(distance % earlier for earlier in found):
             found.append(distance)
         elif len(found) == 1:
@@ -91,15 +91,22 @@ def _distances(tail: str, size: int) -> list[int]:
 
 
 def _covered(text: str, distance: int) -> int:
-    """How many characters at the end have the given period: whole rounds by slices, the rest singly."""
+    """How many characters at the end have the given period: whole rounds, and a part of one."""
     unit = text[-distance:]
-    end = len(text)
+    end = len(text) - distance
     while end >= distance and text.startswith(unit, end - distance):
         end -= distance
-    part = 0
-    while part < min(distance, end) and text[end - 1 - part] == unit[distance - 1 - part]:
-        part += 1
-    return len(text) - end + part
+    if end + distance == len(text):
+        return distance
+    # The part is what both share at their ends; found by halving, since slices compare in C.
+    low, high = 0, min(distance, end)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[end - middle : end] == unit[distance - middle :]:
+            low = middle
+        else:
+            high = middle - 1
+    return len(text) - end + low
 
 
 def _extended(body: str, period: Period) -> Period:
@@ -113,12 +120,14 @@ def _extended(body: str, period: Period) -> Period:
     )
 
 
+@lru_cache(maxsize=4)
 def compressed_share(text: str) -> float:
     """Size of the text after a fast compression, as a share: prose 0.4 to 0.7, loops below 0.2."""
     raw = text.encode("utf-8", "surrogatepass")
     return len(zlib.compress(raw, 1)) / max(1, len(raw))
 
 
+_DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 
 
@@ -131,6 +140,7 @@ def novelty(items: list[str], size: int) -> float:
     return len(grams) / total
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text, lower-cased, digits folded to one so that counters do not hide a loop."""
-    return [re.sub(r"\d+", "0", word) for word in _WORD.findall(text.lower())]
+def words_of(text: str, *, fold_digits: bool) -> list[str]:
+    """The words of a text, lower-cased; digits folded to one where counters must not count as new."""
+    lowered = text.lower()
+    return _WORD.findall(_DIGITS.sub("0", lowered) if fold_digits else lowered)

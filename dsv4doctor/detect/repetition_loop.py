@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.periods import (
+    SHARE_TAIL,
     Period,
     compressed_share,
     novelty,
@@ -171,6 +172,7 @@ _GLUE = frozenset(
         "uma",
     ]
 )
+_TAGS = re.compile(r"(?:</?[\w:.-]{1,40}>\s*)+")
 _TEMPLATE_TAIL = 4200
 _TEMPLATE_MIN_WORDS = 120
 _TEMPLATE_WINDOW_WORDS = 420
@@ -187,17 +189,18 @@ _COMPRESSIBLE = 0.32
 
 def detect(subject: Subject) -> Iterator[Seen]:
     yield from _same_calls(subject)
-    asked = asks_for_repetition(subject)
     cut = subject.finish in ("length", None)
     for text in subject.free_texts:
         if len(text.text) < _MIN_CHARS:
             continue
-        if (period := tail_period(text.text)) and _is_flood(period, text, cut=cut, asked=asked):
-            yield _flood(text, period)
-            return
-        if asked or (compressed_share(text.text[-_TEMPLATE_TAIL:]) > _COMPRESSIBLE):
+        period = tail_period(text.text)
+        if period and _is_flood(period, text, cut=cut, asked=False):
+            if _is_flood(period, text, cut=cut, asked=asks_for_repetition(subject)):
+                yield _flood(text, period)
+                return
+        if compressed_share(text.text.rstrip()[-SHARE_TAIL:]) > _COMPRESSIBLE:
             continue
-        if what := _collapse(text, cut=cut):
+        if (what := _collapse(text, cut=cut)) and not asks_for_repetition(subject):
             yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=what)
             return
 
@@ -266,8 +269,11 @@ def _is_fill(unit: str) -> bool:
 
 
 def _is_list(unit: str) -> bool:
-    """True for one value and its separator: `,NA`, `0;`, a column of a table that is all alike."""
-    return " " not in unit.strip() and len(unit) <= 12 and bool(set(unit) & set(",;\t|"))
+    """True for one value and its separator (`,NA`, `0;`), or for tags that close what was opened."""
+    value = unit.strip()
+    if _TAGS.fullmatch(value):
+        return True
+    return " " not in value and len(value) <= 12 and sum(value.count(c) for c in ",;\t|") == 1
 
 
 def _is_sentence(unit: str) -> bool:
@@ -284,7 +290,8 @@ def _collapse(text: Text, *, cut: bool) -> str | None:
     tail = text.text[-_TEMPLATE_TAIL:]
     if len(_CJK.findall(tail)) > 0.4 * len(tail):
         return _character_collapse(tail, cut=cut)
-    words = words_of(tail)[-_TEMPLATE_WINDOW_WORDS:]
+    # A counter hides a loop only where the budget ran out; a finished list may well count.
+    words = words_of(tail, fold_digits=cut)[-_TEMPLATE_WINDOW_WORDS:]
     if len(words) < _TEMPLATE_MIN_WORDS:
         return None
     glue = sum(word in _GLUE for word in words) / len(words)

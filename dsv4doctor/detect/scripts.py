@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 
 import regex
 
@@ -69,9 +68,19 @@ class Splice:
     glued: bool
 
 
-@lru_cache(maxsize=8192)
 def family_of(char: str) -> str | None:
     """The family of a letter; None for digits, marks, punctuation and letters common to many scripts."""
+    try:
+        return _KNOWN[char]
+    except KeyError:
+        # Unicode is finite, and so is this table.
+        return _KNOWN.setdefault(char, _look_up(char))
+
+
+_KNOWN: dict[str, str | None] = {}
+
+
+def _look_up(char: str) -> str | None:
     if char.isascii():
         return "Latin" if char.isalpha() else None
     for script, pattern in _SCRIPT_PATTERNS.items():
@@ -82,7 +91,13 @@ def family_of(char: str) -> str | None:
 
 def families_in(text: str) -> frozenset[str]:
     """The families whose letters occur in `text`."""
-    return frozenset(f for char in set(text) if (f := family_of(char)) is not None)
+    if text.isascii():
+        return _LATIN_ONLY
+    return frozenset(map(family_of, set(text))) - _NONE
+
+
+_LATIN_ONLY = frozenset({"Latin"})
+_NONE = frozenset({None})
 
 
 def splices(text: str) -> tuple[str, tuple[Splice, ...]]:

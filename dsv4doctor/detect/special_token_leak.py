@@ -20,7 +20,7 @@ from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.label import Label
 
 # DeepSeek's own: full-width bars around words joined by low blocks. DSML is `dsml_leak`'s.
-_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<\[[\w▁]{2,40}\]>|\][~!][bp]\[|\[e~\["
+_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<\[[\w▁]{2,40}\]>|\][~!]b[\[\]]|\[e~\["
 # The family `<|word|>`: ChatML, Llama 3, GLM, Phi, Kimi, harmony, Command R, made-up ones too.
 _ASCII = r"<\|/?[A-Za-z][A-Za-z0-9_▁]{1,40}(?:[ /][A-Za-z0-9_]{1,20})?\|>"
 _NAMED = (
@@ -42,61 +42,31 @@ _EDGE = re.compile(
     r"(?:</s>|<pad>|<unk>|<mask>|\[PAD\]|\[UNK\]|\[SEP\]|\[CLS\]|\[EOS\]|\[BOS\])\s*$"
 )
 _ROW = re.compile(r"(?:(?:</?s>|<pad>|<unk>|\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\])\s?){3,}")
-_HINTS = (
-    "<｜",
-    "<|",
-    "[/",
-    "[INST",
-    "<<",
-    "_of_turn>",
-    "<fim_",
-    "os>",
-    "<0x",
-    "</s>",
-    "<pad>",
-    "<unk>",
-    "[gM",
-    "[TOOL",
-    "[PAD",
-    "[UNK",
-    "[SEP",
-    "[CLS",
-    "[AVAIL",
-    "<extra",
-    "<reserved",
-    "<unused",
-    "op>",
-    "eo",
-    "<[",
-    "<SPECIAL_",
-    "<seed:",
-    "<end",
-    "<mask>",
-    "_token>",
-    "[EOS",
-    "[BOS",
-    "[~",
-    "~[",
-    "<jup",
-    "<commit",
-    "[SYS",
-    "[BEGIN",
-    "<gh_",
+# One of these is in every token; the search for them is cheap.
+_HINT = re.compile(
+    r"<[｜|<\[]|\[/?(?:INST|gMASK|THINK|TOOL|AVAIL|SYS|IMG|BEGIN|PAD|UNK|SEP|CLS|EOS|BOS)|\[e?~|\][~!]|"
+    r"</?(?:start_of|end_of|start_fun|fim_|gh_|jup|commit_|empty_|extra_id|reserved_|unused|0x|bos|eos|\d*bos|\d*eos|"
+    r"sop>|eop>|eod>|eot>|SPECIAL_|seed:|s>|pad>|unk>|mask>|endof|end\|)"
 )
 _TAIL = 80
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
-    if asks_about_markup(subject):
-        return
     for text in subject.free_texts:
-        if any(hint in text.text for hint in _HINTS) and (found := _first(text)):
+        if _may_hold_token(text.text) and (found := _first(text)):
+            if asks_about_markup(subject):
+                return
             yield Seen(
                 label=Label.SPECIAL_TOKEN_LEAK,
                 where=text.where,
                 what=f"a control token of a chat template, {span(text.text, *found)}",
             )
             return
+
+
+def _may_hold_token(text: str) -> bool:
+    """The cheap test: every token has an angle or square bracket, and one of the hints."""
+    return ("<" in text or "[" in text or "]" in text) and _HINT.search(text) is not None
 
 
 def _first(text: Text) -> tuple[int, int] | None:

@@ -7,20 +7,37 @@ costs little.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
 from dsv4doctor.detect.quoting import Spans, code_spans
 from dsv4doctor.exchange import Exchange, ToolCall
 
+S = TypeVar("S")
+T = TypeVar("T")
 # A reply may nest values as deep as it likes; nobody reads past this.
 MAX_DEPTH = 64
 # Invisible in every font: a reply of nothing else is an empty reply.
 INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u180e\u034f\u061c\u115f\u1160\u3164\uffa0\u2800"
 _STRIP_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
+
+
+class lazy(Generic[S, T]):  # noqa: N801 - used as a decorator, like property
+    """A property worked out on first use; `functools.cached_property` without 3.11's lock."""
+
+    def __init__(self, work_out: Callable[[S], T]) -> None:
+        self._work_out = work_out
+        self.__doc__ = work_out.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: S, owner: type) -> T:
+        value = self._work_out(instance)
+        instance.__dict__[self._name] = value
+        return value
 
 
 class Text:
@@ -31,12 +48,12 @@ class Text:
         self.text = text
         self.in_call = in_call
 
-    @cached_property
+    @lazy
     def code(self) -> Spans:
         """The fenced and inline code of the text."""
         return code_spans(self.text)
 
-    @cached_property
+    @lazy
     def prose(self) -> str:
         """The text without its code."""
         return self.code.cut_from(self.text) if self.code else self.text
@@ -60,17 +77,16 @@ class Subject:
     """What the detectors look at."""
 
     exchange: Exchange
-    _texts: list[Text] | None = field(default=None, repr=False)
 
-    @cached_property
+    @lazy
     def content(self) -> Text:
         return Text("content", text_of(self.exchange.response.content))
 
-    @cached_property
+    @lazy
     def reasoning(self) -> Text:
         return Text("reasoning_content", text_of(self.exchange.response.reasoning_content))
 
-    @cached_property
+    @lazy
     def calls(self) -> tuple[Call, ...]:
         calls = self.exchange.response.tool_calls or ()
         return tuple(
@@ -82,9 +98,10 @@ class Subject:
             for number, call in enumerate(calls)
         )
 
-    @cached_property
+    @lazy
     def texts(self) -> tuple[Text, ...]:
-        """Content, reasoning and every string inside the calls' arguments, the empty ones left out."""
+        """Content, reasoning and every string inside the calls' arguments (the raw text where they
+        cannot be decoded), the empty ones left out."""
         texts = [text for text in (self.content, self.reasoning) if text.text]
         for call in self.calls:
             texts.extend(
@@ -92,6 +109,9 @@ class Subject:
                 for path, value in strings_in(call.arguments.value)
                 if value
             )
+            raw = call.call.arguments
+            if call.arguments.value is None and isinstance(raw, str) and raw:
+                texts.append(Text(f"{call.where}.arguments", raw, in_call=True))
         return tuple(texts)
 
     @property
@@ -102,11 +122,11 @@ class Subject:
             if not (text.in_call and prompt and text.text in prompt):
                 yield text
 
-    @cached_property
+    @lazy
     def prompt(self) -> str:
         return self.exchange.prompt or ""
 
-    @cached_property
+    @lazy
     def tools(self) -> dict[str, Mapping[str, Any]] | None:
         """The offered tools' parameter schemas by name; None where the record does not say."""
         if self.exchange.tools is None:
@@ -121,7 +141,7 @@ class Subject:
                 offered[name] = schema if isinstance(schema, Mapping) else {}
         return offered
 
-    @cached_property
+    @lazy
     def forced_tool(self) -> str | None:
         """The tool that the request named, if it named one."""
         choice = self.exchange.tool_choice
@@ -132,7 +152,7 @@ class Subject:
             return name if isinstance(name, str) else None
         return None
 
-    @cached_property
+    @lazy
     def choice(self) -> str:
         """`none`, `auto`, or `required` (also for a named tool); `auto` where nothing was said."""
         choice = self.exchange.tool_choice
@@ -147,16 +167,16 @@ class Subject:
             return "required"
         return "none" if choice == "none" else "auto"
 
-    @cached_property
+    @lazy
     def is_forced(self) -> bool:
         """True when the reply had to hold a call: by tool choice or by what the canaries expect."""
         return self.choice == "required" or any(c.tool for c in self.exchange.canaries)
 
-    @cached_property
+    @lazy
     def finish(self) -> str | None:
         return self.exchange.response.finish_reason
 
-    @cached_property
+    @lazy
     def has_visible_content(self) -> bool:
         return is_visible(self.content.text)
 
@@ -168,7 +188,10 @@ def _allowed_mode(choice: Mapping[str, Any]) -> Any:
 
 def is_visible(text: str) -> bool:
     """True when something of the text can be seen."""
-    return bool(text) and bool(text.translate(_STRIP_INVISIBLE).strip())
+    bare = text.strip()
+    if bare and bare[0] not in INVISIBLE:
+        return True
+    return bool(bare) and bool(bare.translate(_STRIP_INVISIBLE).strip())
 
 
 def text_of(value: Any) -> str:

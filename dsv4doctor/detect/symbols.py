@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import regex
+import re
 
 # Symbols of prose and mathematics come alone or in families; boxes, arrows, operators, emoji, Braille and
 # block elements are drawn with. What is left is what keyboards and code pages have at their edges.
-_ODD = regex.compile(r"[¶§°¬µ¤¦¨¯´¸ªº†‡※⌂⌐◊✱ﬀ-ﬆ⁂⁎℮℗℠™®©¿¡‰‱₪₫₭₮₯₰₱₲₳₴₵‹›‚„ˆ˜ƒ∂∆∏∑√∞∫≈≠≤≥⌠⌡╪╫╬]")
-_RUN = regex.compile(r"(?:[^\w\s]|[ﬀ-ﬆµªºƒ]|[ \t])+")
+_ODD = re.compile(r"[¶§°¬µ¤¦¨¯´¸ªº†‡※⌂⌐◊✱ﬀ-ﬆ⁂⁎℮℗℠™®©¿¡‰‱₪₫₭₮₯₰₱₲₳₴₵‹›‚„ˆ˜ƒ∂∆∏∑√∞∫≈≠≤≥⌠⌡╪╫╬]")
+_RUN = re.compile(r"(?:[^\w\s]|[ﬀ-ﬆµªºƒ]|[ \t])+")
 MIN_SYMBOLS = 8
 MIN_DISTINCT = 5
 
 
 def symbol_noise(text: str) -> tuple[int, int] | None:
     """The first run of at least eight odd symbols of five or more kinds; None if there is none."""
-    if len(set(text)) < MIN_DISTINCT:
+    if len(_ODD.findall(text)) < MIN_SYMBOLS:
         return None
     for match in _RUN.finditer(text):
         if match.end() - match.start() < MIN_SYMBOLS:

@@ -63,7 +63,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
             yield from _scripts(subject, text)
             if (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
                 yield _seen(text, f"unrelated symbols, {span(text.prose, *found)}")
-        if not asks_for_nonsense(subject) and (what := debris(text.prose, in_call=text.in_call)):
+        what = debris(text.prose, in_call=text.in_call)
+        if what is not None and not asks_for_nonsense(subject):
             yield _seen(text, what)
     for call in subject.calls:
         if call.name and not call.name.isascii() and len(families_in(call.name)) > 1:
@@ -101,28 +102,51 @@ def _talks_of_encodings(prompt: str) -> bool:
 def _scripts(subject: Subject, text: Text) -> Iterator[Seen]:
     prose = text.prose
     foreign = families_in(prose) - {"Latin"}
-    if not foreign or asks_for_languages(subject) or speaks_of_languages(prose):
+    if not foreign or (len(foreign) == 1 and _is_at_home(subject, foreign, prose)):
         return
+    what = _broken_scripts(subject, prose)
+    if what is not None and not asks_for_languages(subject) and not speaks_of_languages(prose):
+        yield _seen(text, what)
+
+
+def _broken_scripts(subject: Subject, prose: str) -> str | None:
     if len(strays := _STRAY.findall(prose)) >= _MIN_STRAYS:
-        yield _seen(text, f"English function words among ideographs: {strays[:4]}")
-        return
+        return f"English function words among ideographs: {strays[:4]}"
     carrier, found = splices(prose)
-    if found and (families := _broken_by(subject, carrier, found)):
+    if found and (families := _broken_by(subject, prose, carrier, found)):
         where = span(prose, max(0, found[0].start - 16), found[0].end + 16)
-        yield _seen(text, f"words of {', '.join(sorted(families))} spliced into {carrier}, {where}")
+        return f"words of {', '.join(sorted(families))} spliced into {carrier}, {where}"
+    return None
 
 
-def _broken_by(subject: Subject, carrier: str, found: tuple[Splice, ...]) -> set[str]:
+def _is_at_home(subject: Subject, foreign: frozenset[str], prose: str) -> bool:
+    """True where the one script beside Latin carries the text, or may be the person's own."""
+    if "CJK" in foreign and _STRAY.search(prose):
+        return False
+    carries = len(prose.encode("utf-8", "surrogatepass")) - len(prose) > len(prose) / 2
+    return carries or not subject.prompt or bool(foreign & families_in(subject.prompt))
+
+
+def _by_line(prose: str, found: tuple[Splice, ...]) -> list[list[Splice]]:
+    lines: dict[int, list[Splice]] = {}
+    for splice in found:
+        lines.setdefault(prose.count("\n", 0, splice.start), []).append(splice)
+    return list(lines.values())
+
+
+def _broken_by(subject: Subject, prose: str, carrier: str, found: tuple[Splice, ...]) -> set[str]:
     """The families whose words break into the text; none where it may be somebody's style."""
     inside = [splice for splice in found if splice.between or splice.glued]
     families = {splice.family for splice in inside}
     if len(families) >= FAMILIES_SURE:
         return families
-    every = {splice.family for splice in found}
     known = families_in(subject.prompt)
-    surprising = bool(subject.prompt) and not every & known
-    if len(every) >= 2 and len(found) >= (2 if surprising else _SPLICES_TWO_FAMILIES + 1):
-        return every
+    for line in _by_line(prose, found):
+        every = {splice.family for splice in line}
+        surprising = bool(subject.prompt) and not every & known
+        if len(every) >= 2 and len(line) >= (2 if surprising else _SPLICES_TWO_FAMILIES + 1):
+            return every
+    surprising = bool(subject.prompt) and not families & known
     between = sum(splice.between for splice in inside)
     few = _SPLICES_ONE_FAMILY if carrier == "Latin" else 2
     return families if surprising and between >= few else set()

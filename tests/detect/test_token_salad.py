@@ -1,0 +1,135 @@
+"""Salad of scripts, bytes, symbols and word pieces; never code-switching, glossaries or mathematics."""
+
+from __future__ import annotations
+
+import pytest
+from builders_detect import call, labels, reply
+
+from dsv4doctor.exchange import Exchange
+
+FIRES = {
+    "five scripts in a sentence": reply(
+        "Raise the предел of the 接続 pool, then சேவை restarts and the εξυπηρετητής waits for 서버 input."
+    ),
+    "single words in long prose": reply(
+        "Each shard keeps a log. When the log is full the shard seals it and starts a नया new one; "
+        "sealed ones are بسرعة compacted by a worker, which merges 조각 ranges and drops old ones."
+    ),
+    "two scripts into russian": reply(
+        "Сначала 检查 настройки сервера, затем перезапустите שירות и 等待 минуту.", prompt="Что делать?"
+    ),
+    "foreign words into german": reply(
+        "Der Dienst wird неё neu gestartet und danach снова geprüft, bis der Zähler ещё steigt.",
+        prompt="Warum startet der Dienst neu?",
+    ),
+    "english pieces among ideographs": reply("好的，我们 the 先 which 检查 of 网络 tion 设置。"),
+    "glued scripts in an argument": reply(
+        None, call("write_file", {"path": "a", "content": "limit снова= 6的0 шаг; the δ"}), prompt="set it"
+    ),
+    "replacement characters": reply("请先检查��务是否启动"),
+    "one replacement character": reply("The caf� is open."),
+    "replacement character in an argument": reply(None, call("run_shell", {"command": "echo 完��"})),
+    "mojibake of umlauts": reply("Die TÃ¼r schlieÃŸt nach Ã¼ber drei Sekunden."),
+    "mojibake of quotes": reply("Itâ€™s done, and theyâ€™re fine."),
+    "mojibake of cyrillic": reply("РџСЂРёРІРµС‚, РјРёСЂ"),
+    "mojibake of chinese": reply("ä½ å¥½ï¼Œä¸–ç•Œ"),
+    "gbk debris": reply("结果是锟斤拷锟斤拷，请重试。"),
+    "byte-level pieces": reply("HelloĠworldĠhowĠareĠyouĊ"),
+    "sentencepiece pieces": reply("▁The▁answer▁is▁here"),
+    "control characters": reply("The answer\x00\x01 is 42."),
+    "lone surrogate": reply("All done \ud83d now."),
+    "unassigned code point": reply("The key is \u0378\u0379 here."),
+    "symbols": reply("°°ﬁ¶ ⌂⌂ ✱ §§ ⌐ ‡ ﬂ ◊◊ ¬ ⌂ µ"),
+    "symbols in prose": reply("The answer is ¶§°¬µ¤¦¨¯´ and so on."),
+    "word pieces": reply("ing the of_ and,-s tion return=> else 12 wh . a); the un-able to to,ly ization - which re the a the : not of"),
+    "german into english": reply(
+        "Then restart the Dienst mit three rows und the socket became of) nicht the pool und was the of it."
+    ),
+    "french and german by turns": reply("Le service est und nicht pour les auf eine dans der avec und sont."),
+    "broken table": reply("## Keys Keys\n| Name | Na\n)-- of | | |\n| | then-- | were | | row\n| set-- | ) | and of"),
+    "in the reasoning": reply(None, reasoning="Ports are обычно 22 さらに 443 と the αρχείο, wait 端口 y luego छोड़ the 설정", finish="length"),
+    "name in two scripts": reply(None, call("的read_file", {"path": "a"})),
+    "words of the request misspelt": reply(
+        None, call("run_shell", {"command": "cd /opt/servces/gatway && make delpoy"}),
+        prompt="cd to /opt/services/gateway and run make deploy",
+    ),
+}  # fmt: skip
+
+STAYS_QUIET = {
+    "arabic with a product": reply("افتح ملف docker-compose.yml ثم أعد تشغيل الخدمة nginx."),
+    "hebrew with numbers": reply("הגדר את הזמן ל-60 שניות ואתחל את nginx."),
+    "tamil": reply("முதலில் சேவையகத்தை நிறுத்தி, port 8080 என மாற்றவும்."),
+    "amharic": reply("አገልግሎቱን እንደገና ያስጀምሩ።"),
+    "georgian": reply("ჯერ გააჩერეთ სერვისი და შემდეგ შეცვალეთ პორტი."),
+    "khmer": reply("សូមចាប់ផ្ដើមសេវាកម្មឡើងវិញ។"),
+    "burmese": reply("ဝန်ဆောင်မှုကို ပြန်စပါ။"),
+    "vietnamese": reply("Hãy khởi động lại dịch vụ rồi kiểm tra nhật ký."),
+    "turkish": reply("Önce hizmeti durdurun, sonra bağlantı noktasını değiştirin."),
+    "polish": reply("Najpierw zatrzymaj usługę, a następnie zmień port i uruchom ją ponownie."),
+    "japanese with english terms": reply("まずnginxを停止し、configのportを8080にしてrestartしてください。"),
+    "korean with han": reply("대한민국(大韓民國)의 首都는 서울이다."),
+    "chinese with english": reply("请把 timeout 改成 60，然后 restart 服务，看 log 里有没有 error。"),
+    "russian with latin terms": reply("Запустите docker compose up и откройте API-ключ в Settings."),
+    "hinglish": reply("Bhai, pehle server band karo, phir port change karke restart kar dena."),
+    "denglisch": reply("Der Build ist grün, bitte den Branch mergen und das Release deployen."),
+    "spanglish": reply("Voy a hacer un rebase del branch y luego push al remote."),
+    "greetings": reply("Hello, Привет, שלום, 你好, こんにちは, 안녕하세요, नमस्ते", prompt="Say hello in 7 languages"),
+    "glossary": reply("| en | ru | zh |\n|--|--|--|\n| lock | замок | 锁 |\n| page | страница | 页 |"),
+    "translation": reply("Greek: Η πόρτα. Russian: Дверь. Chinese: 门.", prompt="Translate 'door'"),
+    "word explained": reply("The Japanese word 木 means tree, and the Russian дом means house."),
+    "name in its own script": reply("Moscow (Москва) and Beijing (北京) signed the paper."),
+    "formula": reply("∀ε>0 ∃δ>0: |x−a|<δ ⇒ |f(x)−f(a)|<ε, with Σ_{i} λ_i ≤ π²/6 and ∂u/∂t = Δu."),
+    "physics": reply("With ħω = E and μ₀ε₀c² = 1, α ≈ 1/137; the rate is λ = 5 μm ± 2 %."),
+    "ipa": reply("*Through* is /θɹuː/ and *nature* is /ˈneɪtʃə/."),
+    "apl": reply("In APL `(+/÷≢)` is the mean; ⌽⍳5 reverses."),
+    "box drawing": reply("├── src\n│   └── lib.rs\n└── Cargo.toml"),
+    "emoji": reply("🎉🎉 Release day! 🚀 24 fixes 🐛, dark mode 🌗 and thanks 🙏💛"),
+    "emoji only": reply("🐣➡️🐔➡️🥚➡️🐣"),
+    "skin tones and flags": reply("👩🏽‍💻👨🏿‍🔬 🇯🇵 🇧🇷 🏴󠁧󠁢󠁳󠁣󠁴󠁿"),
+    "legal marks": reply("© 2026 Foo® Inc.™, §§ 3–5, ¶ 2, 50 °C, † see note ‡."),
+    "currencies": reply("Prices: 5 €, £4, ¥600, ₹300, ₩5000, ₿0.1"),
+    "replacement character explained": reply("The character � (U+FFFD) stands for broken bytes."),
+    "replacement character asked for": reply("It is �.", prompt="What does � mean?"),
+    "cut in the middle of a character": reply("Das Ergebnis ist sch\ufffd", finish="length"),
+    "mojibake quoted": reply("`Ã¼` means that UTF-8 was read as Latin-1."),
+    "mojibake asked about": reply("Ã¼ is a broken ü.", prompt="Why does my file show Ã¼?"),
+    "portuguese capitals": reply("SÃO PAULO E IRMÃ: ATENÇÃO, A SESSÃO É ÀS 9H."),
+    "french capitals": reply("ÂGE, ÊTRE, GARÇON, NOËL, L'ÂME ET LE CŒUR"),
+    "zalgo on request": reply("H̵e̷l̸l̶o̴", prompt="Write it in zalgo"),
+    "nonsense on request": reply("ing tion the of a the to to of by of", prompt="Write gibberish"),
+    "voucher codes": reply("kTz9-4Qm1, pX2w-88vB, zL0c-7NdR"),
+    "nonsense verse": reply("Twas brillop and the mimble sroves did gargle in the wimbly glade"),
+    "perl": reply("```perl\nmy %h = map { $_ => 1 } grep { !/^#/ } <$fh>;\n```"),
+    "regex": reply(r"`^(?:(?:25[0-5]|2[0-4]\d)\.){3}$` matches it."),
+    "unfenced c": reply("for (i = 0; i < n; i++) { if (a[i]) { b[i] = c(a[i], &d); } else { e(); } }"),
+    "unfenced shell": reply("if [ -f x ]; then cat <<'EOF' | sed 's|a|b|' > y 2>&1; fi"),
+    "unfenced diff": reply("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-the old\n+the new"),
+    "latex": reply(r"$$\begin{pmatrix}1&0\\0&1\end{pmatrix}$$ so $AI=A$."),
+    "typo": reply("This is the the only slip in an otherwise fine sentence of the report."),
+    "keyword prose": reply("Use the for loop, the if statement and the in operator; the to field is empty."),
+    "quotation of german": reply('He said "das ist nicht mein Bier" and left with the others.'),
+    "names with particles": reply("Ludwig van Beethoven, Otto von Bismarck and Charles de Gaulle met the king."),
+    "command in an argument": reply(None, call("run_shell", {"command": "find . -name '*.py' | xargs grep -n 'x y' || true"})),
+    "paths copied well": reply(
+        None, call("run_shell", {"command": "cd /opt/services/gateway && make deploy"}),
+        prompt="cd to /opt/services/gateway and run make deploy",
+    ),
+    "the person's own typo mended": reply(
+        None, call("run_shell", {"command": "make build"}), prompt="plese run make bulid"
+    ),
+    "man page": reply("ls [OPTION]... [FILE]...\n  -a, --all  do not ignore entries starting with .\n"),
+    "value as the prompt gave it": reply(
+        None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
+        prompt="store `北の港 три שלום नमस्ते` in a",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("exchange", FIRES.values(), ids=FIRES)
+def test_fires(exchange: Exchange) -> None:
+    assert "token_salad" in labels(exchange)
+
+
+@pytest.mark.parametrize("exchange", STAYS_QUIET.values(), ids=STAYS_QUIET)
+def test_stays_quiet(exchange: Exchange) -> None:
+    assert "token_salad" not in labels(exchange)

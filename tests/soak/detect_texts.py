@@ -1,0 +1,214 @@
+"""Clean responses cut from real text that lies on a Debian machine with Python: the soak's raw stuff.
+
+Nothing is shipped: manual pages in many languages, message catalogues, source code in many languages,
+documentation, tables and data are read where packages put them. The same machine gives the same
+pieces in the same order for the same seed. A piece is a whole number of lines, as a model would write
+them, or (for catalogues) a list of messages.
+"""
+
+from __future__ import annotations
+
+import base64
+import gettext
+import gzip
+import hashlib
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MIN_CHARS, MAX_CHARS = 160, 4000
+# No file gives more than this, so that one long changelog does not stand for a language.
+PIECES_PER_FILE = 6
+FILES_PER_KIND = 900
+
+_ROFF = re.compile(r"\\f(?:\[[^\]]*\]|\(..|.)|\\s[+-]?\d|\\[&|^%]|\\\*\[[^\]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One clean text: its kind (`man-de`, `code-py`, …), the file it was cut from, the text."""
+
+    kind: str
+    source: str
+    text: str
+
+
+def _read(path: Path) -> str | None:
+    """The file's text, or None if it is no strict UTF-8; `.gz` is opened."""
+    try:
+        raw = path.read_bytes() if path.stat().st_size < 4_000_000 else b""
+        if path.suffix == ".gz":
+            raw = gzip.decompress(raw)
+        return raw[:400_000].decode("utf-8")
+    except (OSError, UnicodeDecodeError, EOFError):
+        return None
+
+
+def _roff(text: str) -> str:
+    """A manual page without its macros, near enough to what `man` shows."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith(('.\\"', "'\\\"")):
+            continue
+        if line.startswith((".", "'")):
+            _, _, line = line.partition(" ")
+        line = _ROFF.sub("", line).replace("\\-", "-").replace("\\e", "\\").replace("\\ ", " ")
+        lines.append(line.replace("\\(aq", "'").replace("\\(co", "(c)").replace("\\&", ""))
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    return text
+
+
+def _tags_off(text: str) -> str:
+    return re.sub(r"<[^<>]{1,400}>", "", text)
+
+
+def _base64(text: str) -> str:
+    return base64.encodebytes(text.encode()[:2000]).decode()
+
+
+def _hex(text: str) -> str:
+    raw = text.encode()[:700]
+    rows = (raw[at : at + 16] for at in range(0, len(raw), 16))
+    return "\n".join(
+        f"{at * 16:08x}  {row.hex(' ')}  |{''.join(chr(b) if 32 <= b < 127 else '.' for b in row)}|"
+        for at, row in enumerate(rows)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    name: str
+    roots: tuple[str, ...]
+    patterns: tuple[str, ...]
+    convert: Callable[[str], str] = _plain
+
+
+_MAN_LANGUAGES = (
+    "cs da de es fi fr hr hu id it ja ko nl pl pt pt_BR ro ru sl sr sv tr uk zh_CN zh_TW".split()
+)
+_SHARE, _LIB = "/usr/share", "/usr/lib"
+_VENV = str(Path(__file__).parents[2] / ".venv")
+_CODE = {
+    "py": ("*.py",),
+    "c": ("*.c", "*.h"),
+    "cpp": ("*.hpp", "*.cpp", "*.cc", "*.hh", "*.tcc"),
+    "js": ("*.js", "*.mjs"),
+    "ts": ("*.ts",),
+    "css": ("*.css",),
+    "perl": ("*.pm", "*.pl"),
+    "vim": ("*.vim",),
+    "elisp": ("*.el",),
+    "tcl": ("*.tcl",),
+    "cmake": ("*.cmake",),
+    "sql": ("*.sql",),
+    "sh": ("*.sh",),
+    "awk": ("*.awk",),
+    "m4": ("*.m4",),
+    "xml": ("*.xml",),
+    "java": ("*.java",),
+    "f90": ("*.f90", "*.f"),
+    "pyx": ("*.pyx", "*.pyi"),
+}
+KINDS: tuple[Kind, ...] = (
+    *(
+        Kind(f"man-{lang}", (f"{_SHARE}/man/{lang}",), ("*.gz",), _roff)
+        for lang in _MAN_LANGUAGES
+    ),
+    Kind("man-en", (f"{_SHARE}/man/man1", f"{_SHARE}/man/man3", f"{_SHARE}/man/man8"), ("*.gz",), _roff),
+    *(
+        Kind(f"code-{name}", (_VENV, f"{_LIB}", _SHARE, "/usr/include", "/usr/local/lib"), patterns)
+        for name, patterns in _CODE.items()
+    ),
+    Kind("html", (_SHARE, _LIB, _VENV), ("*.html", "*.htm")),
+    Kind("html-text", (_SHARE, _LIB), ("*.html",), _tags_off),
+    Kind("markdown", (_SHARE, _LIB, _VENV, "/usr/local/lib"), ("*.md", "*.rst")),
+    Kind("json", (_SHARE, _LIB, _VENV), ("*.json",)),
+    Kind("csv", (_SHARE, _LIB, _VENV), ("*.csv", "*.tab", "*.tsv")),
+    Kind("yaml", (_SHARE, _LIB, _VENV), ("*.yaml", "*.yml", "*.toml", "*.ini", "*.conf")),
+    Kind("changelog", (f"{_SHARE}/doc",), ("changelog*.gz", "NEWS*.gz", "README*")),
+    Kind("licence", (f"{_SHARE}/common-licenses", f"{_SHARE}/doc"), ("GPL*", "copyright", "LICENSE*")),
+    Kind("log", ("/var/log", f"{_SHARE}/doc"), ("*.log", "dpkg.log*", "*.log.gz")),
+    Kind("text", (_SHARE, _LIB, _VENV), ("*.txt", "*.txt.gz")),
+    Kind("base64", (f"{_SHARE}/doc",), ("copyright",), _base64),
+    Kind("hexdump", (f"{_SHARE}/doc",), ("copyright",), _hex),
+    Kind("pem", ("/usr/share/ca-certificates",), ("*.crt",)),
+    Kind("po", (_SHARE, _LIB), ("*.po",)),
+    Kind("tex", (_SHARE, _LIB, _VENV), ("*.tex", "*.bib", "*.sty")),
+)
+_LOCALES = "ar be bg bn ca el eo et eu fa ga gl gu he hi is ka kk km kn ku lt lv mk ml mr ms nb ne pa ro si sk sq ta te th tl ur uz vi zh_CN ja ko ru".split()
+
+
+def _files(kind: Kind, rng: random.Random) -> list[Path]:
+    found: set[Path] = set()
+    for root in kind.roots:
+        for pattern in kind.patterns:
+            for path in Path(root).rglob(pattern) if Path(root).is_dir() else ():
+                if path.is_file() and not path.is_symlink():
+                    found.add(path)
+    ordered = sorted(found)
+    rng.shuffle(ordered)
+    return ordered[:FILES_PER_KIND]
+
+
+def _pieces(kind: str, source: str, text: str, rng: random.Random) -> Iterator[Piece]:
+    lines = text.splitlines()
+    at = 0
+    for _ in range(PIECES_PER_FILE):
+        wanted = rng.randint(MIN_CHARS, MAX_CHARS)
+        taken: list[str] = []
+        size = 0
+        while at < len(lines) and size < wanted:
+            taken.append(lines[at])
+            size += len(lines[at]) + 1
+            at += 1
+        piece = "\n".join(taken).strip("\n")
+        if MIN_CHARS <= len(piece) <= 4 * MAX_CHARS and piece.isprintable() is False or len(piece) > MIN_CHARS:
+            yield Piece(kind, source, piece[: 4 * MAX_CHARS])
+        if at >= len(lines):
+            return
+
+
+def _catalogues(language: str, rng: random.Random) -> Iterator[Piece]:
+    for path in sorted(Path("/usr/share/locale").glob(f"{language}/LC_MESSAGES/*.mo")):
+        try:
+            with path.open("rb") as stream:
+                messages = list(gettext.GNUTranslations(stream)._catalog.values())
+        except (OSError, UnicodeDecodeError, ValueError, EOFError):
+            continue
+        text = "\n".join(m for m in messages[1:] if isinstance(m, str) and len(m) > 8)
+        yield from _pieces(f"messages-{language}", str(path), text, rng)
+
+
+def _kind_stream(kind: Kind, seed: int) -> Iterator[Piece]:
+    rng = random.Random(f"{seed}-{kind.name}")
+    for path in _files(kind, rng):
+        text = _read(path)
+        if text is not None:
+            yield from _pieces(kind.name, str(path), kind.convert(text), rng)
+
+
+def clean_pieces(count: int, seed: int = 0) -> Iterator[Piece]:
+    """Up to `count` distinct pieces, the kinds taking turns so that none dominates."""
+    streams: list[Iterator[Piece]] = [_kind_stream(kind, seed) for kind in KINDS]
+    streams += [_catalogues(lang, random.Random(f"{seed}-{lang}")) for lang in _LOCALES]
+    seen: set[bytes] = set()
+    given = 0
+    while streams and given < count:
+        for stream in list(streams):
+            piece = next(stream, None)
+            if piece is None:
+                streams.remove(stream)
+                continue
+            digest = hashlib.blake2b(piece.text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+            if digest in seen:
+                continue
+            seen.add(digest)
+            yield piece
+            given += 1
+            if given >= count:
+                return
