@@ -85,7 +85,7 @@ def load_run(path: Path) -> LoadedRun:
             directory=directory,
             verdict=document["verdict"],
             exit_code=code if isinstance(code, int) else None,
-            summary={**body, "run_dir": str(path)},
+            summary={**body, "run_dir": str(path), **_made_by(directory)},
             findings=list(directory.findings()),
             is_recomputed=False,
         )
@@ -123,8 +123,12 @@ def _summed_up(directory: RunDirectory) -> LoadedRun:
     findings = findings_of(tally, facts, run.verdict)
     run.exit_code = exit_code_of(run.verdict, findings, Severity.WARNING)
     run.findings = to_builtins(findings)
-    run.summary = to_builtins(summarise(tally, facts))
+    run.summary = {**to_builtins(summarise(tally, facts)), **_made_by(directory)}
     return run
+
+
+def _made_by(directory: RunDirectory) -> dict[str, Any]:
+    return {"dsv4doctor_version": directory.manifest.get("dsv4doctor_version")}
 
 
 def _is_countable(record: Mapping[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from dsv4doctor.report.document import Block, Note, Report, Section, Tone
 from dsv4doctor.report.examples import example_section, worst_examples
 from dsv4doctor.report.members import integer, mapping
 from dsv4doctor.report.next_steps import next_steps
+from dsv4doctor.report.server import server_section
 from dsv4doctor.report.wedge import wedge_section
 from dsv4doctor.report.wording import many, moment, percent, rate_sentence
 
@@ -47,7 +48,7 @@ def build_repro_report(
         *_example_sections(examples),
         repro.latency_section(data),
         repro.failures_section(data),
-        repro.server_section(data),
+        server_section(data),
         Section(title="What to try next", blocks=next_steps(verdict, data)),
         repro.evidence_section(data),
     ]

@@ -152,7 +152,7 @@ def _received(response: Mapping[str, Any]) -> list[Block]:
     blocks: list[Block] = []
     for name in ("reasoning_content", "content"):
         text = _text(response.get(name))
-        if text:
+        if text.strip():
             blocks.append(Verbatim(caption=f"{name}, as received", text=text))
     for index, call in enumerate(_calls(response)):
         function = call.get("function") if isinstance(call, Mapping) else None

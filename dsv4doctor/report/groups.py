@@ -86,7 +86,7 @@ def _groupings(token_bin: TokenBin) -> tuple[Grouping, ...]:
         ),
         Grouping(
             title="By concurrency",
-            group_title="requests in flight when sent",
+            group_title="in flight when sent",
             key_of=lambda _, flying: None if flying is None else concurrency_bin(flying),
             name_of=_concurrency_name,
         ),

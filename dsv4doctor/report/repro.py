@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dsv4doctor import __version__
 from dsv4doctor.report.document import Block, Column, Facts, Note, Section, Table, Tone
 from dsv4doctor.report.members import integer, mapping, number, sequence
 from dsv4doctor.report.next_steps import same_again
@@ -25,36 +25,6 @@ _LATENCIES = (
     ("itl_ms", "between chunks"),
     ("e2e_latency_ms", "whole response"),
 )
-# The launch arguments that decide about KV, index and output; the rest stay in summary.json.
-_TELLING_ARGUMENTS = (
-    "model_path",
-    "tp_size",
-    "dp_size",
-    "ep_size",
-    "pp_size",
-    "kv_cache_dtype",
-    "page_size",
-    "mem_fraction_static",
-    "max_running_requests",
-    "chunked_prefill_size",
-    "context_length",
-    "enable_hierarchical_cache",
-    "hicache_ratio",
-    "hicache_size",
-    "hicache_io_backend",
-    "hicache_mem_layout",
-    "hicache_write_policy",
-    "hicache_storage_backend",
-    "disable_radix_cache",
-    "disable_overlap_schedule",
-    "disaggregation_mode",
-    "disaggregation_transfer_backend",
-    "attention_backend",
-    "speculative_algorithm",
-    "tool_call_parser",
-    "reasoning_parser",
-    "index_k",
-)
 
 
 def run_section(summary: Mapping[str, Any]) -> Section:
@@ -63,6 +33,7 @@ def run_section(summary: Mapping[str, Any]) -> Section:
     engine = " ".join(str(target[key]) for key in ("engine", "version") if target.get(key))
     sessions = integer(summary, "sessions")
     rows = [
+        ("dsv4doctor", str(summary.get("dsv4doctor_version") or __version__)),
         ("server", str(target.get("base_url") or NO_VALUE)),
         ("engine", engine or "not said"),
         ("model", str(target.get("model") or "not said")),
@@ -76,7 +47,7 @@ def run_section(summary: Mapping[str, Any]) -> Section:
         ),
     ]
     if target.get("lab"):
-        rows.insert(1, ("this is", "the built-in lab, a miniature deployment"))
+        rows.insert(2, ("this is", "the built-in lab, a miniature deployment"))
     segments = summary.get("segments")
     if isinstance(segments, int) and segments > 1:
         rows.append(("segments", f"{segments}: the run was resumed"))
@@ -221,21 +192,6 @@ def failures_section(summary: Mapping[str, Any]) -> Section | None:
     return Section(title="Failures", blocks=(Table(columns=columns, rows=rows), note))
 
 
-def server_section(summary: Mapping[str, Any]) -> Section:
-    """What the server says of its own configuration."""
-    arguments = mapping(mapping(summary.get("target")).get("server_args"))
-    if not arguments:
-        note = Note(text="It says nothing of its launch arguments (no /server_info).")
-        return Section(title="The server's configuration", blocks=(note,))
-    telling = [name for name in _TELLING_ARGUMENTS if arguments.get(name) is not None]
-    rows = tuple((name, _argument(arguments[name])) for name in telling)
-    blocks: list[Block] = [Facts(rows=rows)] if rows else []
-    rest = len(arguments) - len(telling)
-    if rest:
-        blocks.append(Note(text=f"{many(rest, 'further argument')} in summary.json."))
-    return Section(title="The server's configuration", blocks=tuple(blocks))
-
-
 def evidence_section(summary: Mapping[str, Any]) -> Section:
     """Where the run lies on disk."""
     rows = (
@@ -245,10 +201,6 @@ def evidence_section(summary: Mapping[str, Any]) -> Section:
         ("this report", "report.md"),
     )
     return Section(title="Evidence", blocks=(Facts(rows=rows),))
-
-
-def _argument(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _share(group: Mapping[str, Any]) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_WIDTH = 120
+_WIDTH = 110
 _HEIGHT = 18
 _MIDDLE = 9
 # A table of tiny rates is drawn wide; below this the whole bar would be noise.

@@ -17,6 +17,7 @@ _HEIGHT = 150
 _LEFT = 44
 _TOP = 22
 _FLOOR = _HEIGHT - 24
+_FEW_TICKS_FACTOR = 1000.0
 _LEAST_BINS = BINS_PER_DECADE  # a spread of less than a decade is shown as one
 
 
@@ -39,20 +40,29 @@ def distribution(name: str, histogram: Histogram, quantiles: Mapping[str, Any]) 
             boxes.add(Family.VALUES, x, _FLOOR - wrong, width - 0.5, wrong)
     parts = [*boxes.parts(), line(_LEFT, _FLOOR, _WIDTH - 8, _FLOOR)]
     parts.append(label(_LEFT - 4, _TOP + 8, count(most), "end"))
-    for decade in range(math.ceil(first / BINS_PER_DECADE), last // BINS_PER_DECADE + 1):
-        x = _LEFT + (decade * BINS_PER_DECADE - first) * width
-        parts += [line(x, _FLOOR, x, _FLOOR + 4), label(x, _FLOOR + 18, _decade(decade), "middle")]
+    for value in _ticks(edge_ms(first), edge_ms(last + 1)):
+        x = _LEFT + (BINS_PER_DECADE * math.log10(value) - first) * width
+        parts += [line(x, _FLOOR, x, _FLOOR + 4), label(x, _FLOOR + 18, _tick(value), "middle")]
     for point, row in (("p50", 10), ("p99", 20)):
-        value = number(quantiles.get(point))
-        if value is not None:
-            x = _LEFT + (BINS_PER_DECADE * math.log10(max(value, LEAST_MS)) - first) * width
+        marked = number(quantiles.get(point))
+        if marked is not None:
+            x = _LEFT + (BINS_PER_DECADE * math.log10(max(marked, LEAST_MS)) - first) * width
             parts += [line(x, row + 2, x, _FLOOR, "mark"), label(x - 3, row, point, "end")]
     summary = _summary(name, histogram, quantiles)
     return Figure(svg=drawing(_WIDTH, _HEIGHT, parts, summary), summary=summary)
 
 
-def _decade(decade: int) -> str:
-    value = edge_ms(decade * BINS_PER_DECADE)
+def _ticks(low: float, high: float) -> list[float]:
+    """Round values from `low` to `high`: decades, and 2 and 5 between where they are few."""
+    steps = (1, 2, 5) if high / low < _FEW_TICKS_FACTOR else (1,)
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [float(f"{step}e{decade}") for decade in decades for step in steps]
+    return [value for value in values if low <= value <= high]
+
+
+def _tick(value: float) -> str:
+    if value <= LEAST_MS:
+        return f"≤ {LEAST_MS:g} ms"
     return f"{value / 1000:g} s" if value >= 1000 else f"{value:g} ms"
 
 

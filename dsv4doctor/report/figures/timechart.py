@@ -12,7 +12,7 @@ from dsv4doctor.report.rows import Row
 from dsv4doctor.report.wording import many
 
 _WIDTH = 960
-_LEFT = 44
+_LEFT = 56
 _RIGHT = 12
 _STRIP = 56  # height of the strip of corrupted replies a slice of time
 _STRIP_BINS = 96
