@@ -214,9 +214,8 @@ _ARGUMENTS = (
 
 def _ask(given: dict[str, Any]) -> Any:
     from dsv4doctor.errors import UsageError
-    from dsv4doctor.flows.size_sources import SizeAsk
+    from dsv4doctor.flows.size_sources import SizeAsk, gpu_memory
     from dsv4doctor.flows.size_sweep import parse_sweep
-    from dsv4doctor.sizing.hardware import gpu_bytes
     from dsv4doctor.units import GIB, parse_bytes, parse_tokens
 
     sources = [name for name in ("spec", "launch", "from_log", "base_url") if given[name]]
@@ -242,7 +241,7 @@ def _ask(given: dict[str, Any]) -> Any:
         launch=given["launch"],
         from_log=given["from_log"],
         endpoint=_endpoint(given),
-        gpu_memory_bytes=gpu_bytes(given["gpu"]) if given["gpu"] else None,
+        gpu_memory_bytes=gpu_memory(given["gpu"]) if given["gpu"] else None,
         weight_bytes=parse_bytes(given["weight_bytes"]) if given["weight_bytes"] else None,
         mem_fraction_static=given["mem_fraction_static"],
         gpus=given["gpus"],

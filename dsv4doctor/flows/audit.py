@@ -15,7 +15,7 @@ from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows import audit_sources as sources
 from dsv4doctor.flows.size_sources import read_lines
-from dsv4doctor.redact import redact_text
+from dsv4doctor.redact import REDACTED, is_secret_name, redact_text
 from dsv4doctor.sglang_log.boot import BootReport, read_boot
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class AuditOutcome:
                 {
                     "subject": facts.subject,
                     "name": fact.name,
-                    "value": _shown(fact.value),
+                    "value": _shown(fact.name, fact.value),
                     "source": fact.source,
                 }
                 for facts in self.subjects
@@ -78,7 +78,10 @@ class AuditOutcome:
         }
 
 
-def _shown(value: Any) -> Any:
+def _shown(name: str, value: Any) -> Any:
+    """A fact's value as it may be printed: secrets by name or form are hidden."""
+    if is_secret_name(name.removeprefix("env.")):
+        return REDACTED
     if isinstance(value, str):
         return redact_text(value)
     return value if isinstance(value, int | float | bool) else redact_text(str(value))
@@ -188,5 +191,7 @@ def env_block(outcome: AuditOutcome) -> str:
         lines.append(f"# {facts.subject}")
         for name in sorted(facts.known):
             if name != "env_known":
-                lines.append(f"{name.removeprefix('env.')}: {_shown(facts.known[name].value)}")
+                lines.append(
+                    f"{name.removeprefix('env.')}: {_shown(name, facts.known[name].value)}"
+                )
     return "\n".join(lines) + "\n"

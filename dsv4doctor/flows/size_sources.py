@@ -123,6 +123,17 @@ _VLLM_MODEL_KEYS = (
 )  # fmt: skip
 
 
+def gpu_memory(kind: str) -> int:
+    """Bytes of one GPU of `kind`, a name or a size.
+
+    Raises:
+        UsageError: neither.
+    """
+    from dsv4doctor.sizing.hardware import gpu_bytes
+
+    return gpu_bytes(kind)
+
+
 def ask_server(endpoint: Endpoint) -> ServerInfo:
     """What the server says of itself; the one place where sizing touches the network."""
     from dsv4doctor.client.sglang import inspect_server

@@ -157,9 +157,11 @@ def test_live_server_and_bootstrap(server: str) -> None:
 
 
 def test_env_block_hides_secrets() -> None:
-    done = audit("--env-block", "--launch", f"{FLASH} --api-key sk-1234567890abcdef1234")
+    launch = f"{FLASH} --api-key plain-words --model-loader-extra sk-1234567890abcdef1234"
+    done = audit("--env-block", "--launch", launch)
     assert "model: deepseek-ai/DeepSeek-V4-Flash" in done.stdout
     assert "sk-1234567890abcdef1234" not in done.stdout
+    assert "plain-words" not in done.stdout
 
 
 def test_check_env_block(tmp_path: Path) -> None:
