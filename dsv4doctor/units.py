@@ -1,4 +1,4 @@
-"""Bytes and token counts as people write them: parsed from `141 GiB`, `32K`, printed the same way."""
+"""Bytes and token counts as people write them: parsed from `141 GiB` or `32K`, printed alike."""
 
 from __future__ import annotations
 
