@@ -20,7 +20,7 @@ class Histogram:
     def add(self, samples_ms: Iterable[float], *, corrupted: bool) -> None:
         """Count the samples of one reply."""
         for sample in samples_ms:
-            if sample >= 0:  # not-a-number is no sample, and not at least 0
+            if 0 <= sample < math.inf:  # not-a-number is neither
                 index = math.floor(BINS_PER_DECADE * math.log10(max(sample, LEAST_MS)))
                 self.bins.setdefault(index, [0, 0])[corrupted] += 1
 

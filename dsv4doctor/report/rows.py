@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,9 +79,9 @@ def row_of(record: Mapping[str, Any]) -> Row:
         prompt_tokens=_count(record.get("prompt_tokens")),
         cached_tokens=_count(record.get("cached_tokens")),
         completion_tokens=_count(record.get("completion_tokens")),
-        sent_unix=number(record.get("sent_unix")),
-        ttft_ms=number(record.get("ttft_ms")) if record.get("stream", True) else None,
-        e2e_latency_ms=number(record.get("e2e_latency_ms")),
+        sent_unix=_finite(record.get("sent_unix")),
+        ttft_ms=_finite(record.get("ttft_ms")) if record.get("stream", True) else None,
+        e2e_latency_ms=_finite(record.get("e2e_latency_ms")),
         finish_reason=str(mapping(record.get("response")).get("finish_reason") or ""),
         why=_why(record, failure),
         text=bounded(reply_text(record), _TEXT_CHARS if wrong else _CLEAN_TEXT_CHARS),
@@ -145,6 +146,11 @@ def _as_text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _finite(value: Any) -> float | None:
+    found = number(value)
+    return found if found is not None and math.isfinite(found) else None
 
 
 def _count(value: Any) -> int | None:

@@ -24,7 +24,9 @@ _SESSION_TICK = 10
 
 def session_grid(rows: Sequence[Row]) -> Figure | None:
     """The grid; None where rows belong to no session and turn."""
-    placed = [row for row in rows if row.session is not None and row.turn is not None]
+    placed = [
+        row for row in rows if row.session is not None and row.turn is not None and row.turn >= 0
+    ]
     if not placed:
         return None
     sessions = sorted({row.session for row in placed if row.session is not None})
