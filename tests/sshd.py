@@ -2,6 +2,8 @@
 
 Several servers on 127.0.0.1, 127.0.0.2, … stand for several hosts. `SshLab` writes the client's
 side too: an ssh configuration with one alias a host, and known_hosts with the keys that are known.
+`Namespaces` are hosts with network stacks of their own, some reachable only through another; they
+need root and `ip netns`, so what must run everywhere uses loopback.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from needs import program
 
 START_S = 10.0
@@ -36,7 +39,8 @@ class Server:
 
     @property
     def log(self) -> str:
-        return (self.folder / "log").read_text(errors="replace")
+        path = self.folder / "log"
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def sessions(self) -> list[int]:
         """Process ids of the server's open connections."""
@@ -59,6 +63,46 @@ class Server:
         self.drop_connections()
         self.process.terminate()
         self.process.wait(timeout=10)
+
+
+class Namespaces:
+    """Network namespaces with a sshd each: outer ones are our neighbours, inner ones a gate's."""
+
+    def __init__(self) -> None:
+        self.ip = program("ip", package="iproute2")
+        self.names: list[str] = []
+        self.links: list[str] = []
+
+    def _run(self, *arguments: str) -> None:
+        done = subprocess.run([self.ip, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode:
+            if os.environ.get("CI") and os.geteuid() == 0:
+                pytest.fail(f"ip {' '.join(arguments)}: {done.stderr}")
+            pytest.skip(f"no network namespaces here: {done.stderr.strip()}")
+
+    def add(self, *, behind: str = "") -> tuple[str, str]:
+        """(namespace, its address): a neighbour of ours, or of the namespace `behind`."""
+        number = len(self.names)
+        name, ours, theirs = (f"{kind}{os.getpid() % 100000}n{number}" for kind in ("d", "o", "t"))
+        self._run("netns", "add", name)
+        self.names.append(name)
+        near = ("-n", behind) if behind else ()
+        self._run(*near, "link", "add", ours, "type", "veth", "peer", "name", theirs)
+        if not behind:
+            self.links.append(ours)
+        self._run(*near, "link", "set", theirs, "netns", name)
+        self._run(*near, "addr", "add", f"10.213.{number}.1/30", "dev", ours)
+        self._run(*near, "link", "set", ours, "up")
+        self._run("-n", name, "addr", "add", f"10.213.{number}.2/30", "dev", theirs)
+        self._run("-n", name, "link", "set", theirs, "up")
+        self._run("-n", name, "link", "set", "lo", "up")
+        return name, f"10.213.{number}.2"
+
+    def remove(self) -> None:
+        for link in self.links:
+            subprocess.run([self.ip, "link", "del", link], check=False, capture_output=True)
+        for name in self.names:
+            subprocess.run([self.ip, "netns", "del", name], check=False, capture_output=True)
 
 
 @dataclass
@@ -89,24 +133,22 @@ class SshLab:
 
     def start(
         self, alias: str, *, address: str = "127.0.0.1", jump: str = "", is_known: bool = True,
-        extra: str = "",
+        extra: str = "", namespace: str = "",
     ) -> Server:  # fmt: skip
-        """A server that the client configuration calls `alias`."""
+        """A server that the client configuration calls `alias`; in `namespace` if one is named."""
         folder = self.folder / alias
         folder.mkdir()
         self._make_key(folder / "host_key")
-        with socket.socket() as probe:
-            probe.bind((address, 0))
-            port = probe.getsockname()[1]
+        port = 22 if namespace else _free_port(address)
         (folder / "sshd_config").write_text(
             f"Port {port}\nListenAddress {address}\nHostKey {folder}/host_key\n"
             f"AuthorizedKeysFile {self.folder}/user_key.pub\nPidFile {folder}/pid\n"
             "StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
             f"UsePAM no\nMaxStartups 100\nMaxSessions 50\nPermitRootLogin yes\n{extra}\n"
         )
-        process = subprocess.Popen(
-            [self.sshd, "-D", "-f", folder / "sshd_config", "-E", folder / "log"]
-        )
+        command = [self.sshd, "-D", "-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
+        inside = ["ip", "netns", "exec", namespace] if namespace else []
+        process = subprocess.Popen([*inside, *command])
         server = Server(alias, address, port, folder, process)
         self.servers[alias] = server
         self._wait_until_listening(server)
@@ -116,8 +158,9 @@ class SshLab:
         return server
 
     def learn(self, server: Server) -> None:
+        name = server.address if server.port == 22 else f"[{server.address}]:{server.port}"
         with self.known_hosts.open("a") as file:
-            file.write(f"[{server.address}]:{server.port} {server.public_key}\n")
+            file.write(f"{name} {server.public_key}\n")
 
     def describe(self, alias: str, address: str, port: int, jump: str = "") -> None:
         """An alias in the client's configuration, for a host that need not exist."""
@@ -133,10 +176,8 @@ class SshLab:
     def _wait_until_listening(self, server: Server) -> None:
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                probe.settimeout(1)
-                if probe.connect_ex((server.address, server.port)) == 0:
-                    return
+            if "Server listening" in server.log:
+                return
             assert server.process.poll() is None, server.log
             time.sleep(0.02)
         raise AssertionError(f"sshd does not listen: {server.log}")
@@ -145,3 +186,10 @@ class SshLab:
         for server in self.servers.values():
             if server.process.poll() is None:
                 server.stop()
+
+
+def _free_port(address: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -19,6 +19,8 @@ from dsv4doctor.kernels.reference import Digests
 
 KIND = "dsv4doctor checksum manifest"
 VERSION = 1
+# Plain numpy reads this in the seconds that numba takes to compile.
+COMPILING_PAYS_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +39,11 @@ class TensorDigests:
 
 def digest_tensor(tensor: PagedTensor) -> TensorDigests:
     """The digests of one dumped tensor, by the CPU path."""
-    pool = Pool(layout=tensor.layout, values=tensor.values, scales=tensor.scales)
-    _, rows = NumpyEngine("").digest(pool)
+    if tensor.values.nbytes < COMPILING_PAYS_BYTES:
+        rows = reference.digest_rows(tensor.layout, tensor.values, tensor.scales)
+    else:
+        pool = Pool(layout=tensor.layout, values=tensor.values, scales=tensor.scales)
+        _, rows = NumpyEngine("").digest(pool)
     return TensorDigests(
         name=tensor.name,
         layout=tensor.layout,

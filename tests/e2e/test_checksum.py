@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sshd import SshLab
+from sshd import Namespaces, SshLab
 
+HOSTS = ("gate", "one", "behind", "picky", "dying")
 LIMIT_S = 400  # three selftests under the interpreter side by side on two busy cores
 
 
@@ -159,9 +160,11 @@ def test_bad_flags_are_usage_errors(arguments: tuple[str, ...], words: str):
     assert "Traceback" not in err
 
 
-def test_flags_may_stand_before_or_after_the_action():
-    before = document("--seed", "3", "--max-bytes", "64KiB", "selftest")
-    after = document("selftest", "--seed", "3", "--max-bytes", "64KiB")
+def test_flags_may_stand_before_or_after_the_action(tmp_path: Path):
+    python = python_with(tmp_path, torch=NO_MODULE, numba=NO_MODULE)
+    flags = ("--seed", "3", "--max-bytes", "64KiB", "--remote-python", python)
+    before = document(*flags, "selftest")
+    after = document("selftest", *flags)
     digests = [each["checksum"]["hosts"][0]["digest"] for each in (before, after)]
     assert digests[0] == digests[1]
     assert before["checksum"]["hosts"][0]["pages"] == 2
@@ -208,23 +211,49 @@ def test_compare_names_pages_tokens_and_owners(tmp_path: Path):
     assert by_manifest["checksum"]["compare"]["differing_pages"] == 1
 
 
+def start_hosts(lab: SshLab, place: Callable[[str], dict[str, str]]) -> None:
+    """gate, one, behind (only through gate), picky (lets nobody in) and dying."""
+    lab.start("gate", **place("gate"))
+    lab.start("one", **place("one"))
+    lab.start("behind", jump="gate", **place("behind"))
+    lab.start("picky", extra="DenyUsers *", **place("picky"))
+    # A host that dies: its connection is killed a second after a command has begun.
+    dying = lab.folder / "dying.sh"
+    dying.write_text('#!/bin/sh\n(sleep 1; kill -9 $PPID) & exec "$@"\n')
+    dying.chmod(0o755)
+    force = f'ForceCommand {dying} sh -c "$SSH_ORIGINAL_COMMAND"'
+    lab.start("dying", extra=force, **place("dying"))
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshLab]:
+    """Five hosts on loopback addresses."""
     lab = SshLab(tmp_path_factory.mktemp("ssh"))
+    addresses = {name: f"127.0.1.{n}" for n, name in enumerate(HOSTS, start=1)}
     try:
-        lab.start("gate", address="127.0.1.1")
-        lab.start("one", address="127.0.1.2")
-        lab.start("behind", address="127.0.1.3", jump="gate")
-        lab.start("picky", address="127.0.1.4", extra="DenyUsers *")
-        # A host that dies: its connection is killed a second after a command has begun.
-        dying = lab.folder / "dying.sh"
-        dying.write_text('#!/bin/sh\n(sleep 1; kill -9 $PPID) & exec "$@"\n')
-        dying.chmod(0o755)
-        force = f'ForceCommand {dying} sh -c "$SSH_ORIGINAL_COMMAND"'
-        lab.start("dying", address="127.0.1.5", extra=force)
+        start_hosts(lab, lambda name: {"address": addresses[name]})
         yield lab
     finally:
         lab.stop()
+
+
+@pytest.fixture
+def separate_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshLab]:
+    """Five hosts in network namespaces; `behind` has no way to us but through `gate`."""
+    spaces = Namespaces()
+    lab = SshLab(tmp_path_factory.mktemp("ssh"))
+    made: dict[str, str] = {}
+
+    def place(name: str) -> dict[str, str]:
+        made[name], address = spaces.add(behind=made["gate"] if name == "behind" else "")
+        return {"namespace": made[name], "address": address}
+
+    try:
+        start_hosts(lab, place)
+        yield lab
+    finally:
+        lab.stop()
+        spaces.remove()
 
 
 def left_behind() -> list[str]:
@@ -239,8 +268,8 @@ def left_behind() -> list[str]:
     return found
 
 
-def test_three_hosts_answer_and_two_that_fail_are_named(lab: SshLab):
-    hosts = ["one", "picky", "behind", "dying", "gate"]
+def test_three_hosts_answer_and_two_that_fail_are_named(separate_lab: SshLab):
+    lab, hosts = separate_lab, ["one", "picky", "behind", "dying", "gate"]
     flags = [part for host in hosts for part in ("--ssh-host", host)]
     found = document(*flags, "--ssh-config", lab.config, "--remote-python", sys.executable)
     rows = {row["host"]: row for row in found["checksum"]["hosts"]}

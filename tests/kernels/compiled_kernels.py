@@ -2,9 +2,9 @@
 
 A program of its own (`python compiled_kernels.py cuda 90`), because a process in which Triton
 interprets cannot compile. One JSON line a kernel: `kernel`, `case`, `instructions` (of the whole
-kernel, to its last exit), `words` (32-bit words a thread digests or writes), `loads` and
-`wide_loads` (global, all and 128-bit), `wide_stores`, `registers`, `stack_bytes`, `spills`. Needs
-no GPU: the disassemblers are Triton's.
+kernel, to its last exit), `integer` (those of the integer units), `words` (32-bit words a thread
+digests or writes), `loads` and `wide_loads` (global, all and 128-bit), `wide_stores`, `registers`,
+`stack_bytes`, `spills`. Needs no GPU: the disassemblers are Triton's.
 """
 
 from __future__ import annotations
@@ -85,6 +85,9 @@ def nvidia_code(binary: bytes) -> dict[str, int]:
     loads = [line for line in code if re.search(r"\bLDG\b", line)]
     return {
         "instructions": len(code),
+        "integer": sum(
+            bool(re.search(r"\b(IMAD|IADD3?|LOP3|SHF|LEA|UIADD3|UIMAD)\b", c)) for c in code
+        ),
         "loads": len(loads),
         "wide_loads": sum(".128" in line for line in loads),
         "wide_stores": sum("STG" in line and ".128" in line for line in code),
@@ -100,6 +103,7 @@ def amd_code(assembly: str) -> dict[str, int]:
     loads = [name for name in code if name.startswith(("global_load", "buffer_load"))]
     return {
         "instructions": len(code),
+        "integer": sum(bool(re.match(r"v_(mad|mul|add|lsh|xor|or|and|ash)", c)) for c in code),
         "loads": len(loads),
         "wide_loads": sum("dwordx4" in name for name in loads),
         "wide_stores": sum("store" in name and "dwordx4" in name for name in code),
