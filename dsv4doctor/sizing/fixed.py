@@ -153,11 +153,13 @@ def _cap_tokens(
     decode = inputs.disaggregation_mode == "decode"
     if not decode and (inputs.chunked_prefill_size or 0) <= 0:
         return None
-    cap = _request_cap(inputs, geometry, decode=decode)
+    cap = _request_cap(inputs, geometry, accounting, decode=decode)
     return ceil_to(cap + tails * (geometry.window + geometry.page), geometry.page)
 
 
-def _request_cap(inputs: Inputs, geometry: Geometry, *, decode: bool) -> int:
+def _request_cap(
+    inputs: Inputs, geometry: Geometry, accounting: Accounting, *, decode: bool
+) -> int:
     """SWA slots the scheduler can hold live at max_running_requests."""
     drafts = inputs.draft_tokens or 1
     interval = max(
@@ -165,7 +167,7 @@ def _request_cap(inputs: Inputs, geometry: Geometry, *, decode: bool) -> int:
     )
     per_request = geometry.window + interval * drafts + geometry.page
     per_request += _decode_allocation(inputs, geometry)
-    requests = max(1, (inputs.max_running_requests or 0) // inputs.attn_dp_size)
+    requests = requests_per_worker(inputs, accounting) or 0
     if decode:
         spare = (geometry.window + geometry.page) * inputs.disaggregation_decode_extra_slots
         return per_request * requests + spare

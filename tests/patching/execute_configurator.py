@@ -1,6 +1,6 @@
-"""Runs one tree's real `DSV4PoolConfigurator` under stubs and prints what it computes.
+"""Runs one tree's real `DSV4PoolConfigurator` under stubs and prints what it computes, row by row.
 
-    python execute_configurator.py PACKAGE INPUTS_JSON
+    python execute_configurator.py PACKAGE < ROWS      (a list, in the keys of `size --spec`)
 
 Everything of SGLang that is not listed in REAL, and torch, is a stub; server state comes from the
 inputs. Its own process, since it fills `sys.modules`.
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
-PACKAGE, INPUTS = Path(sys.argv[1]), json.loads(sys.argv[2])
+PACKAGE, INPUTS = Path(sys.argv[1]), json.load(sys.stdin)
 REAL = (
     "sglang.srt.model_executor.pool_configurator",
     "sglang.srt.mem_cache.deepseek_v4_memory_pool",
@@ -92,23 +92,10 @@ class Envs:
 
 
 SERVER = SimpleNamespace(
-    swa_full_tokens_ratio=INPUTS["swa_full_tokens_ratio"],
-    _swa_full_tokens_ratio_explicitly_set=True,
-    speculative_algorithm=None,
-    speculative_num_draft_tokens=None,
-    max_speculative_num_draft_tokens=None,
-    max_running_requests=INPUTS["max_running_requests"],
-    disaggregation_mode="null",
-    disaggregation_decode_extra_slots=0,
     enable_hisparse=False,
-    enable_deepseek_v4_fp4_indexer=INPUTS["index_dtype"] == "fp4",
-    dsv4_attn_backend="flashmla",
-    chunked_prefill_size=8192,
-    disable_overlap_schedule=False,
-    disable_radix_cache=False,
-    swa_prefix_tails=None,
     enable_encoder_swa_bounded_replay=False,
-    page_size=256,
+    speculative_num_steps=3,
+    speculative_eagle_topk=1,
     kernel=None,
     features=None,
 )
@@ -176,41 +163,95 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 sys.meta_path.insert(0, Finder())
 configurator = importlib.import_module(REAL[0])
 
-MODEL = SimpleNamespace(
-    qk_nope_head_dim=448,
-    qk_rope_head_dim=64,
-    index_head_dim=128,
-    compress_ratios=INPUTS["compress_ratios"],
-    window_size=128,
-    context_len=1_048_576,
-    hf_config=SimpleNamespace(kv_source_layer_ids=()),
+configurator.get_alloc_len_per_decode = lambda: (
+    max(SERVER.speculative_num_steps, SERVER.speculative_num_draft_tokens or 1)
+    if SERVER.speculative_algorithm
+    else 1
 )
-ALGORITHM = SimpleNamespace(is_none=lambda: True, is_eagle=lambda: False, is_dspark=lambda: False)
-PARALLEL = SimpleNamespace(pp_size=1, attn_dp_size=1)
-RUNNER = SimpleNamespace(
-    model_config=MODEL,
-    server_args=SERVER,
-    spec_algorithm=ALGORITHM,
-    enable_hisparse=False,
-    start_layer=0,
-    end_layer=len(INPUTS["compress_ratios"]),
-    layer_info=SimpleNamespace(start_layer=0, end_layer=len(INPUTS["compress_ratios"])),
-    pp_size=1,
-    ps=PARALLEL,
-    dp_size=1,
-    attn_dp_size=1,
-    page_size=256,
-    sliding_window_size=128,
-    kv_cache_dtype_str="fp8_e4m3",
-    spec_aux_config=None,
-)
-sized = configurator.DSV4PoolConfigurator(RUNNER)
-config = sized.calculate_pool_sizes(INPUTS["available_bytes"], 256)
-print(
-    json.dumps(
-        {
-            "bytes_per_full_token": sized.bytes_per_full_token,
-            "full": config.full_max_total_num_tokens,
-        }
+
+
+def alloc_without_overlap(*, page_size: int, **spec: Any) -> int:
+    """What spec-v1 allocates for one decode step of one request, topk 1."""
+    steps, drafts = spec["speculative_num_steps"] or 1, spec["speculative_num_draft_tokens"] or 1
+    return max(ceil_div(steps, page_size), ceil_div(drafts, page_size)) * page_size
+
+
+configurator.spec_decode_alloc_len_per_request = alloc_without_overlap
+
+
+def set_server(row: dict[str, Any]) -> None:
+    ratio, drafts = row["swa_full_tokens_ratio"], row["speculative_num_draft_tokens"]
+    vars(SERVER).update(
+        swa_full_tokens_ratio=ratio,
+        _swa_full_tokens_ratio_explicitly_set=ratio is not None,
+        speculative_algorithm=row["speculative"],
+        speculative_num_draft_tokens=drafts,
+        max_speculative_num_draft_tokens=drafts,
+        max_running_requests=row["max_running_requests"],
+        disaggregation_mode=row["disaggregation_mode"],
+        disaggregation_decode_extra_slots=row["disaggregation_decode_extra_slots"],
+        chunked_prefill_size=row["chunked_prefill_size"],
+        disable_overlap_schedule=row["disable_overlap_schedule"],
+        disable_radix_cache=row["disable_radix_cache"],
+        swa_prefix_tails=row["swa_prefix_tails"],
+        page_size=row["page_size"],
+        dsv4_attn_backend=row["dsv4_attn_backend"],
+        enable_deepseek_v4_fp4_indexer=row["index_dtype"] == "fp4",
     )
-)
+    configurator.max_speculative_num_draft_tokens = lambda: drafts
+    os.environ.update(row["env"])
+
+
+def runner_of(row: dict[str, Any]) -> SimpleNamespace:
+    """What the configurator is built from: a model runner, later a cache configurator."""
+    layers, algorithm, dp = row["num_hidden_layers"], row["speculative"], row["attn_dp_size"]
+    return SimpleNamespace(
+        model_config=SimpleNamespace(
+            qk_nope_head_dim=448,
+            qk_rope_head_dim=64,
+            index_head_dim=128,
+            compress_ratios=row["compress_ratios"],
+            window_size=128,
+            context_len=1_048_576,
+            hf_config=SimpleNamespace(kv_source_layer_ids=tuple(row["kv_source_layer_ids"])),
+        ),
+        server_args=SERVER,
+        spec_algorithm=SimpleNamespace(
+            is_none=lambda: algorithm is None,
+            is_eagle=lambda: algorithm == "EAGLE",
+            is_dspark=lambda: algorithm == "DSPARK",
+        ),
+        enable_hisparse=False,
+        start_layer=0,
+        end_layer=layers,
+        layer_info=SimpleNamespace(start_layer=0, end_layer=layers),
+        pp_size=1,
+        ps=SimpleNamespace(pp_size=1, attn_dp_size=dp),
+        dp_size=dp,
+        attn_dp_size=dp,
+        page_size=row["page_size"],
+        sliding_window_size=128,
+        kv_cache_dtype_str="fp8_e4m3",
+        spec_aux_config=None,
+    )
+
+
+def run(row: dict[str, Any]) -> dict[str, Any]:
+    set_server(row)
+    try:
+        sized = configurator.DSV4PoolConfigurator(runner_of(row))
+        config = sized.calculate_pool_sizes(row["available_bytes"], row["page_size"])
+    except (RuntimeError, ValueError, AssertionError) as problem:
+        return {"error": f"{type(problem).__name__}: {problem}"}
+    return {
+        "bytes_per_full_token": sized.bytes_per_full_token,
+        "full": config.full_max_total_num_tokens,
+        "swa": config.swa_max_total_num_tokens,
+        "c4": config.c4_max_total_num_tokens,
+        "c128": config.c128_max_total_num_tokens,
+        "c4_state": config.c4_state_pool_size,
+        "c128_state_before_finalize": config.c128_state_pool_size,
+    }
+
+
+print(json.dumps([run(row) for row in INPUTS]))
