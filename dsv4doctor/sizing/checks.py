@@ -16,18 +16,20 @@ _C128_RING_DRAFTS = 256 - 128 + 2
 
 def refuse(inputs: Inputs, accounting: Accounting) -> None:
     """Raise the `Refusal` that the release itself would stop with; return when there is none."""
+    # In the order of the release's own constructor: the first refusal is the one it logs.
+    _check_rows(inputs)
+    _check_ratios(inputs, accounting)
+    _check_online_ring(inputs, accounting)
+    _check_unified(inputs, accounting)
+    _check_draft_tokens(inputs, accounting)
+    if accounting.page_padding_priced:
+        _check_layout(inputs)
+    _check_state_dtype(inputs, accounting)
+    _check_online(inputs, accounting)
     if inputs.page_size <= 0 or inputs.page_size % 128:
         raise Refusal(
             "AssertionError", "page_size must be multiple of 128 for compressed attention"
         )
-    _check_rows(inputs)
-    _check_ratios(inputs, accounting)
-    _check_online(inputs, accounting)
-    _check_state_dtype(inputs, accounting)
-    _check_draft_tokens(inputs, accounting)
-    if accounting.page_padding_priced:
-        _check_layout(inputs)
-    _check_unified(inputs, accounting)
 
 
 def _check_rows(inputs: Inputs) -> None:
@@ -60,19 +62,35 @@ def _check_ratios(inputs: Inputs, accounting: Accounting) -> None:
         raise Refusal("AssertionError", "DSpark draft layer count is required")
 
 
+def _online_with_draft(inputs: Inputs) -> bool:
+    return inputs.switch("SGLANG_OPT_USE_ONLINE_COMPRESS") and inputs.is_speculative
+
+
+def _banks(inputs: Inputs, accounting: Accounting) -> bool:
+    switched = inputs.switch("SGLANG_EXPERIMENTAL_ONLINE_C128_MTP")
+    return accounting.online_draft_banks and switched
+
+
+def _check_online_ring(inputs: Inputs, accounting: Accounting) -> None:
+    """The pool module's own refusal, where it honours online c128 at all."""
+    in_pool = accounting.online_on_hip or not inputs.is_hip
+    if _online_with_draft(inputs) and in_pool and not _banks(inputs, accounting):
+        raise Refusal("AssertionError", "online c128 does not support MTP")
+
+
 def _check_online(inputs: Inputs, accounting: Accounting) -> None:
-    if not inputs.switch("SGLANG_OPT_USE_ONLINE_COMPRESS") or not inputs.is_speculative:
+    """The configurator's refusal, after everything else."""
+    if not _online_with_draft(inputs):
         return
-    experimental = (
-        accounting.online_draft_banks
-        and inputs.switch("SGLANG_EXPERIMENTAL_ONLINE_C128_MTP")
-        and str(inputs.speculative).upper() in ("EAGLE", "NEXTN")
-    )
-    if not experimental:
-        raise Refusal(
-            "AssertionError",
-            "SGLANG_OPT_USE_ONLINE_COMPRESS does not support speculative decode (MTP) yet",
-        )
+    eagle = str(inputs.speculative).upper() in ("EAGLE", "NEXTN")
+    if not (_banks(inputs, accounting) and eagle):
+        words = "SGLANG_OPT_USE_ONLINE_COMPRESS does not support speculative decode (MTP) yet"
+        if accounting.online_draft_banks:
+            words += (
+                ", except the experimental EAGLE topk=1 path gated by "
+                "SGLANG_EXPERIMENTAL_ONLINE_C128_MTP=1"
+            )
+        raise Refusal("AssertionError", words)
     if not inputs.draft_tokens:
         raise Refusal(
             "AssertionError",
@@ -108,15 +126,15 @@ def _check_draft_tokens(inputs: Inputs, accounting: Accounting) -> None:
         return
     drafts, ratios = inputs.draft_tokens, inputs.model.layer_ratios
     online = inputs.switch("SGLANG_OPT_USE_ONLINE_COMPRESS")
-    for ratio, bound in ((4, _C4_RING_DRAFTS), (128, _C128_RING_DRAFTS)):
+    for ratio, ring, bound in ((4, 16, _C4_RING_DRAFTS), (128, 256, _C128_RING_DRAFTS)):
         if ratio not in ratios or (ratio == 128 and online):
             continue
         if drafts > bound:
             raise Refusal(
                 "AssertionError",
                 f"speculative_num_draft_tokens={drafts} exceeds what the c{ratio} compress state "
-                f"ring can keep resident (serves at most {bound} draft tokens). Lower the draft "
-                "count.",
+                f"ring can keep resident (ring_size={ring} serves at most {bound} draft tokens). "
+                "Lower the draft count, or grow the ring in get_compress_state_ring_size().",
             )
 
 

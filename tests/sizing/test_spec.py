@@ -87,7 +87,7 @@ def test_the_budget_is_demanded() -> None:
         pytest.param(
             "0.5.13",
             {"speculative": "EAGLE", "env": {"SGLANG_OPT_USE_ONLINE_COMPRESS": "1"}},
-            "does not support speculative",
+            "online c128 does not support MTP",
             id="online-and-draft",
         ),
         pytest.param(
