@@ -119,10 +119,16 @@ class SshLab:
         self._make_key(self.folder / "user_key")
         (self.folder / "known_hosts").touch()
         (self.folder / "config").touch()
+        self.temporary.mkdir()
 
     @property
     def config(self) -> Path:
         return self.folder / "config"
+
+    @property
+    def temporary(self) -> Path:
+        """TMPDIR of every session on these hosts."""
+        return self.folder / "tmp"
 
     @property
     def known_hosts(self) -> Path:
@@ -144,7 +150,8 @@ class SshLab:
             f"Port {port}\nListenAddress {address}\nHostKey {folder}/host_key\n"
             f"AuthorizedKeysFile {self.folder}/user_key.pub\nPidFile {folder}/pid\n"
             "StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-            f"UsePAM no\nMaxStartups 100\nMaxSessions 50\nPermitRootLogin yes\n{extra}\n"
+            f"UsePAM no\nMaxStartups 100\nMaxSessions 50\nPermitRootLogin yes\n"
+            f"SetEnv TMPDIR={self.temporary}\n{extra}\n"
         )
         command = [self.sshd, "-D", "-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
         inside = ["ip", "netns", "exec", namespace] if namespace else []

@@ -20,7 +20,7 @@ from dsv4doctor.kernels.reference import Digests
 KIND = "dsv4doctor checksum manifest"
 VERSION = 1
 # Plain numpy reads this in the seconds that numba takes to compile.
-COMPILING_PAYS_BYTES = 1 << 30
+COMPILING_PAYS_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

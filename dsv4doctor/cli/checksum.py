@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.console import say
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.errors import UsageError
 
@@ -84,6 +85,10 @@ TimeBudget = Annotated[
 RequireGpu = Annotated[
     bool, typer.Option("--require-gpu", help="No GPU is an error.", rich_help_panel=_WHERE)
 ]
+FailOnFlag = Annotated[
+    options.FailOn | None,
+    typer.Option("--fail-on", help="Least severity that makes the exit code 1 [default: warning]."),
+]
 IndexKFlag = Annotated[
     options.IndexK | None,
     typer.Option("--index-k", help="Index-K storage [default: fp8; race: all three]."),
@@ -106,6 +111,7 @@ class Flags:
     require_gpu: bool = False
     index_k: options.IndexK | None = None
     seed: int | None = None
+    fail_on: options.FailOn | None = None
     as_json: bool = False
     no_color: bool = False
 
@@ -133,6 +139,7 @@ def checksum(
     require_gpu: RequireGpu = False,
     index_k: IndexKFlag = None,
     seed: SeedFlag = None,
+    fail_on: FailOnFlag = None,
     as_json: options.AsJson = False,
     no_color: options.NoColor = False,
 ) -> None:
@@ -162,6 +169,7 @@ def selftest(
     require_gpu: RequireGpu = False,
     index_k: IndexKFlag = None,
     seed: SeedFlag = None,
+    fail_on: FailOnFlag = None,
     as_json: options.AsJson = False,
     no_color: options.NoColor = False,
 ) -> None:
@@ -187,6 +195,7 @@ def race(
     require_gpu: RequireGpu = False,
     index_k: IndexKFlag = None,
     seed: SeedFlag = None,
+    fail_on: FailOnFlag = None,
     as_json: options.AsJson = False,
     no_color: options.NoColor = False,
 ) -> None:
@@ -215,6 +224,7 @@ def bench(
     require_gpu: RequireGpu = False,
     index_k: IndexKFlag = None,
     seed: SeedFlag = None,
+    fail_on: FailOnFlag = None,
     as_json: options.AsJson = False,
     no_color: options.NoColor = False,
 ) -> None:
@@ -271,6 +281,7 @@ def _flags(given: dict[str, Any]) -> Flags:
 
 
 def _on_hosts(action: str, flags: Flags, extra: dict[str, Any] | None = None) -> Outcome:
+    from dsv4doctor.finding import Severity
     from dsv4doctor.flows.checksum import Targets, run_on_hosts
 
     job: dict[str, Any] = {
@@ -289,7 +300,10 @@ def _on_hosts(action: str, flags: Flags, extra: dict[str, Any] | None = None) ->
         python=flags.remote_python,
         prefix=flags.remote_prefix or "",
     )
-    return run_on_hosts(job | (extra or {}), targets)
+    if flags.ssh_host or flags.ssh_hosts:
+        say(f"{action}: one program is sent to each host, run there, and removed")
+    least = Severity((flags.fail_on or options.FailOn.WARNING).value)
+    return run_on_hosts(job | (extra or {}), targets, fail_on=least)
 
 
 def _finish(outcome: Outcome, flags: Flags) -> None:

@@ -29,11 +29,17 @@ def fan_out(
     connect: Callable[[str], Transport],
     work: Callable[[Transport], T],
 ) -> tuple[HostResult[T], ...]:
-    """`work` on every host in parallel, results in the hosts' order, unreachable ones included."""
+    """`work` on every host in parallel, results in the hosts' order, unreachable ones included.
+
+    Interrupted, it closes every connection, which ends what runs there, and passes the
+    interruption on.
+    """
+    opened: list[Transport] = []
 
     def on_host(host: str) -> HostResult[T]:
         try:
             transport = connect(host)
+            opened.append(transport)
             try:
                 return HostResult(host=host, answer=work(transport))
             finally:
@@ -44,4 +50,9 @@ def fan_out(
     if not hosts:
         return ()
     with ThreadPoolExecutor(max_workers=min(len(hosts), MOST_AT_ONCE)) as pool:
-        return tuple(pool.map(on_host, hosts))
+        try:
+            return tuple(pool.map(on_host, hosts))
+        except BaseException:
+            for transport in opened:
+                transport.close()
+            raise

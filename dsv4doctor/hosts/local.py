@@ -27,6 +27,7 @@ class LocalTransport:
 
     def __init__(self, name: str = "localhost") -> None:
         self._name = name
+        self._running: set[subprocess.Popen[bytes]] = set()
 
     @property
     def name(self) -> str:
@@ -49,13 +50,14 @@ class LocalTransport:
             stderr=subprocess.PIPE,
             start_new_session=True,
         ) as process:
+            self._running.add(process)
             writer = threading.Thread(target=_write, args=(process, first_input(command)))
             writer.start()
             try:
                 out, err = self._drain(process, command, started)
             finally:
+                self._running.discard(process)
                 writer.join(timeout=GRACE_S)
-                assert process.stdin is not None
                 _close(process)
                 _let_it_end(process)
         return read_answer(self._name, nonce, out, err, time.monotonic() - started)
@@ -88,7 +90,9 @@ class LocalTransport:
         return bytes(streams[process.stdout]), bytes(streams[process.stderr])
 
     def close(self) -> None:
-        """Nothing stays open between commands."""
+        """Ends what still runs: the end of its input is its runner's sign."""
+        for process in tuple(self._running):
+            _close(process)
 
 
 def _write(process: subprocess.Popen[bytes], data: bytes) -> None:

@@ -27,6 +27,8 @@ Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint32]
 Digests = NDArray[np.uint64]
 
+CHUNK_BYTES = 1 << 20  # digested at once: products of 64 bits take several times as much
+
 ALPHA_U64 = np.array(ALPHA, dtype=np.uint64)
 BETA_U64 = np.array(BETA, dtype=np.uint64)
 
@@ -94,11 +96,16 @@ def check_shapes(layout: PageLayout, pages: Bytes, scales: Bytes | None) -> None
 
 def digest_rows(layout: PageLayout, pages: Bytes, scales: Bytes | None = None) -> Digests:
     """One digest a slot, [pages, rows]; not salted, so equal rows have equal digests anywhere."""
-    values, tails = split_rows(layout, pages, scales)
+    check_shapes(layout, pages, scales)
     beta = BETA_U64[: layout.row_words]
     beta_scale = BETA_U64[SCALE_COLUMN : SCALE_COLUMN + layout.scale_words]
-    rows: Digests = (values.astype(np.uint64) * beta).sum(axis=2, dtype=np.uint64)
-    rows += (tails.astype(np.uint64) * beta_scale).sum(axis=2, dtype=np.uint64)
+    rows = np.empty((len(pages), layout.rows), dtype=np.uint64)
+    step = max(1, CHUNK_BYTES // layout.page_bytes)
+    for start in range(0, len(pages), step):
+        part = slice(start, start + step)
+        values, tails = split_rows(layout, pages[part], None if scales is None else scales[part])
+        found = (values.astype(np.uint64) * beta).sum(axis=2, dtype=np.uint64)
+        rows[part] = found + (tails.astype(np.uint64) * beta_scale).sum(axis=2, dtype=np.uint64)
     return rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -256,16 +257,24 @@ def separate_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshLab]:
         spaces.remove()
 
 
-def left_behind() -> list[str]:
+def left_behind(lab: SshLab) -> list[str]:
     """Directories and processes of ours that are still there."""
-    found = [str(path) for path in Path("/tmp").glob("dsv4doctor.????????")]
+    found = [str(path) for path in lab.temporary.iterdir()]
+    mark = f"TMPDIR={lab.temporary}/dsv4doctor.".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if b"TMPDIR=/tmp/dsv4doctor." in path.read_bytes():
+            if mark in path.read_bytes():
                 found.append(path.parent.name)
         except OSError:
             continue
     return found
+
+
+def nothing_is_left(lab: SshLab) -> bool:
+    deadline = time.monotonic() + 5
+    while left_behind(lab) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left_behind(lab) == []
 
 
 def test_three_hosts_answer_and_two_that_fail_are_named(separate_lab: SshLab):
@@ -286,10 +295,7 @@ def test_three_hosts_answer_and_two_that_fail_are_named(separate_lab: SshLab):
         assert all(check["passed"] for check in checks)
         assert rows[host]["environment"]["versions"]["numpy"]
     assert {f["rule"] for f in found["findings"]} == {"HOST_FAILED"}
-    deadline = time.monotonic() + 5
-    while left_behind() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert left_behind() == []
+    assert nothing_is_left(lab)
 
 
 def test_only_failures_are_exit_code_3(lab: SshLab):
@@ -331,3 +337,35 @@ def test_the_python_of_a_running_sglang_is_found(lab: SshLab, tmp_path: Path):
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.mark.parametrize("where", ["here", "one"])
+def test_ctrl_c_ends_what_runs_here_and_there(lab: SshLab, where: str):
+    flags = [] if where == "here" else ["--ssh-host", "one", "--ssh-config", str(lab.config)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dsv4doctor", "checksum", "race", *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(lab.temporary)},
+    )
+    deadline = time.monotonic() + 60
+    while not left_behind(lab) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left_behind(lab)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert nothing_is_left(lab)
+
+
+def test_a_finding_below_fail_on_is_no_failure(lab: SshLab, tmp_path: Path):
+    python = python_with(tmp_path, torch=NO_MODULE, numba=NO_MODULE)
+    flags = (
+        "--max-bytes", "64KiB", "--remote-python", python, "--ssh-config", lab.config,
+        "--ssh-host", "one", "--ssh-host", "picky",
+    )  # fmt: skip
+    assert document(*flags)["exit_code"] == 0
+    assert document(*flags, "--fail-on", "info")["exit_code"] == 1
