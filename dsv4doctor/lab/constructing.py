@@ -33,7 +33,9 @@ def _number(schema: Mapping[str, Any], text: str, *, whole: bool) -> int | float
         if fits and (not whole or value.is_integer()):
             return int(value) if value.is_integer() else value
     if low is not None:
-        return int(low) + 1 if "exclusiveMinimum" in schema else low  # type: ignore[no-any-return]
+        number = float(low)
+        lowest = int(number) if number.is_integer() else number
+        return lowest + 1 if "exclusiveMinimum" in schema else lowest
     if high is not None:
         return int(high) - 1
     return 1

@@ -54,8 +54,8 @@ class ContentStore:
         complete = entries < len(tokens) // TOKENS_PER_ENTRY
         keys = np.zeros((len(entries), HEAD_DIM), dtype=np.float32)
         keys[complete] = entry_keys(tokens, entries[complete])
-        keys = keys.reshape(len(pages), PAGE_SLOTS, HEAD_DIM)
-        layers = [self._form.encode(keys * signs) for signs in self._signs]
+        paged = keys.reshape(len(pages), PAGE_SLOTS, HEAD_DIM)
+        layers = [self._form.encode(paged * signs) for signs in self._signs]
         return [tuple(layer[i] for layer in layers) for i in range(len(pages))]
 
     def pages(

@@ -1,4 +1,4 @@
-"""What the engine counts, under the names of SGLang's metrics (`sglang:` is the server's to add)."""
+"""What the engine counts, under SGLang's metric names (the server adds the `sglang:`)."""
 
 from __future__ import annotations
 

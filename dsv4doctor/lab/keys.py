@@ -17,6 +17,8 @@ WINDOW = 2 * TOKENS_PER_ENTRY
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _LAYER_SALT = 0x6C61796572
 _NOISE_SALT = 0x6E6F697365
+# A key of nothing stays zero.
+_SHORTEST = np.float32(1e-6)
 
 
 def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -32,18 +34,21 @@ def _signs(seeds: npt.NDArray[np.uint64]) -> Floats:
     """[n, 128] of +1 and -1 for n seeds."""
     lanes = np.stack([_mixed(seeds), _mixed(~seeds)], axis=1)
     bits = np.unpackbits(lanes.astype("<u8").view(np.uint8), axis=1)
-    return (bits.astype(np.float32) * 2 - 1).astype(np.float32, copy=False)
+    signs: Floats = (bits.astype(np.float32) * 2 - 1).astype(np.float32, copy=False)
+    return signs
 
 
 def layer_signs(layer: int) -> Floats:
     """[128] of +1 and -1: how this layer's keys differ from another's."""
-    return _signs(_mixed(np.array([_LAYER_SALT + layer], dtype=np.uint64)))[0]
+    signs: Floats = _signs(_mixed(np.array([_LAYER_SALT + layer], dtype=np.uint64)))[0]
+    return signs
 
 
 def head_noise(layer: int, heads: int, scale: float) -> Floats:
     """[heads, 128]: what each head adds to the query, of length `scale`."""
     seeds = _mixed(np.arange(heads, dtype=np.uint64) + np.uint64(_NOISE_SALT + layer * 1024))
-    return (_signs(seeds) * np.float32(scale / HEAD_DIM**0.5)).astype(np.float32, copy=False)
+    noise: Floats = (_signs(seeds) * (scale / HEAD_DIM**0.5)).astype(np.float32)
+    return noise
 
 
 def entry_keys(tokens: TokenIds, entries: npt.NDArray[np.intp]) -> Floats:
@@ -61,4 +66,5 @@ def entry_keys(tokens: TokenIds, entries: npt.NDArray[np.intp]) -> Floats:
     for offset in range(WINDOW):
         keys += np.roll(embeddings, offset, axis=1)[inverse[:, offset]]
     lengths = np.linalg.norm(keys, axis=1, keepdims=True)
-    return keys / np.maximum(lengths, np.float32(1e-6))
+    unit: Floats = (keys / np.maximum(lengths, _SHORTEST)).astype(np.float32, copy=False)
+    return unit

@@ -57,13 +57,15 @@ def _nearest_code(magnitudes: Floats, grid: Floats) -> Bytes:
     codes = np.searchsorted(middles, magnitudes, side="left")
     # On a middle the left search stays below; an odd code there has to step up to the even one.
     tied = (codes < len(middles)) & (magnitudes == middles[np.minimum(codes, len(middles) - 1)])
-    return (codes + (tied & (codes % 2 == 1))).astype(np.uint8)
+    rounded: Bytes = (codes + (tied & (codes % 2 == 1))).astype(np.uint8)
+    return rounded
 
 
 def to_e4m3(values: Floats) -> Bytes:
     """Round to nearest even, saturating at 448."""
     codes = _nearest_code(np.minimum(np.abs(values), _E4M3_MAX), _E4M3[:127])
-    return codes | (np.signbit(values).astype(np.uint8) << 7)
+    signs = np.signbit(values).astype(np.uint8) << 7
+    return (codes | signs).astype(np.uint8)
 
 
 def to_bf16(values: Floats) -> npt.NDArray[np.uint16]:
@@ -84,7 +86,8 @@ def _decode_fp8(pages: Bytes) -> Floats:
     split = PAGE_SLOTS * HEAD_DIM
     scales = np.ascontiguousarray(pages[:, split:]).view("<f4")
     values = _E4M3[pages[:, :split]].reshape(len(pages), PAGE_SLOTS, HEAD_DIM)
-    return (values * scales[:, :, None]).astype(np.float32, copy=False)
+    keys: Floats = (values * scales[:, :, None]).astype(np.float32, copy=False)
+    return keys
 
 
 def _encode_bf16(keys: Floats) -> Bytes:

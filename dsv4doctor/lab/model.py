@@ -84,8 +84,8 @@ class _Indexer:
             self._signs.append(layer_signs(layer))
 
     def _scores(self, layer: int, queries: Floats) -> Floats:
-        products = (queries * self._signs[layer]) @ self._keys[layer].T
-        scores = np.zeros_like(products)
+        products: Floats = np.matmul(queries * self._signs[layer], self._keys[layer].T)
+        scores: Floats = np.zeros_like(products)
         for noise in self._noise[layer]:
             scores += np.maximum(products + noise, 0)
         return scores
@@ -109,12 +109,14 @@ class _Indexer:
         chosen = np.arange(self._entries)
         for layer in range(len(self._keys)):
             scores = self._scores(layer, query[None, :])[0]
-            chosen = np.argsort(-scores, kind="stable")[:TOP_K]
-            mask = np.zeros(self._entries, dtype=np.bool_)
-            mask[chosen] = True
+            threshold = np.partition(scores, -TOP_K)[-TOP_K]
+            mask = scores > threshold
+            # Of those on the threshold the first ones are taken, as many as there is room for.
+            mask[np.flatnonzero(scores == threshold)[: TOP_K - mask.sum()]] = True
             kept &= mask
+            chosen = np.flatnonzero(mask)
         common = np.flatnonzero(kept)
-        return common if len(common) else np.sort(chosen)
+        return common if len(common) else chosen
 
 
 class _Reply:
@@ -166,9 +168,13 @@ class _Reply:
         return known
 
     def _nearest(self, entry: int, source: TokenIds) -> tuple[int, bool]:
-        query = entry_keys(source, np.array([entry]))[0]
         if self._contents is None:
             self._contents = entry_keys(self._latents, np.arange(self._entries))
+        window = slice(max(entry - 1, 0) * TOKENS_PER_ENTRY, (entry + 1) * TOKENS_PER_ENTRY)
+        if (self._latents[window] == source[window]).all():
+            query = self._contents[entry]
+        else:
+            query = entry_keys(source, np.array([entry]))[0]
         selected = self._indexer.selected(query)
         own = slice(entry * TOKENS_PER_ENTRY, (entry + 1) * TOKENS_PER_ENTRY)
         # The compressor overlaps: an entry also speaks for the four tokens before its own.

@@ -1,4 +1,4 @@
-"""A reply generated again from the ground-truth log: right bytes, with the logged stale ones put in.
+"""A reply generated again from the ground-truth log: right bytes, the logged stale ones put in.
 
 What a test needs to say that the bytes, and nothing else, made a reply what it was.
 """
