@@ -45,7 +45,9 @@ def size(
     ] = None,
     available_gib: Annotated[
         float | None,
-        typer.Option("--available-gib", help="The same in GiB.", rich_help_panel=_BUDGET),
+        typer.Option(
+            "--available-gib", min=0.0, max=1e6, help="The same in GiB.", rich_help_panel=_BUDGET
+        ),
     ] = None,
     model_config: Annotated[
         Path | None,

@@ -142,10 +142,15 @@ def _fraction(gathered: Gathered, ask: SizeAsk) -> float | None:
     if ask.mem_fraction_static is not None:
         return ask.mem_fraction_static
     value = gathered.args.get("mem_fraction_static")
+    if value is None:
+        return None
     try:
-        return None if value is None else float(value)
+        fraction = float(value)
     except (TypeError, ValueError):
-        raise UsageError(f"--mem-fraction-static {value!r} is no number", "like 0.88") from None
+        fraction = 0.0
+    if not 0 < fraction <= 1:  # nan, too, is in no range
+        raise UsageError(f"--mem-fraction-static {value!r} is no fraction", "like 0.88")
+    return fraction
 
 
 def _answers(
@@ -173,7 +178,10 @@ def _answers(
 
 
 def _fleet(inputs: Inputs, gathered: Gathered, ask: SizeAsk) -> Fleet:
-    tp = int(gathered.args.get("tp_size") or inputs.attn_dp_size)
+    said = str(gathered.args.get("tp_size") or inputs.attn_dp_size)
+    if not said.isdigit() or int(said) < 1:
+        raise UsageError(f"--tp-size {said!r} is no number of GPUs", "--tp-size 8")
+    tp = int(said)
     ranks = tp * inputs.pp_size
     gpus = ask.gpus if ask.gpus is not None else ranks
     if gpus < ranks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,15 @@ def size_lines(lines: Iterable[str], tally: BatchTally) -> Iterator[str]:
             continue
         tally.rows += 1
         answer = _answer(line, number, tally)
-        yield orjson.dumps(answer).decode()
+        yield _dump(answer)
+
+
+def _dump(answer: Mapping[str, Any]) -> str:
+    try:
+        return orjson.dumps(answer).decode()
+    except TypeError:
+        # Absurd inputs reach past 64 bits, which JSON allows and orjson does not.
+        return json.dumps(answer, allow_nan=False, separators=(",", ":"))
 
 
 def _answer(line: str, number: int, tally: BatchTally) -> dict[str, Any]:

@@ -155,9 +155,14 @@ def _check_layout(inputs: Inputs) -> None:
 
 
 def _check_unified(inputs: Inputs, accounting: Accounting) -> None:
-    asked = inputs.switch("SGLANG_DSV4_UNIFIED_KV_FP8") and (
-        inputs.env.get("SGLANG_HACK_FLASHMLA_BACKEND") == "unified_kv_triton"
+    unified = (
+        accounting.unified_pool
+        and inputs.is_hip
+        and inputs.env.get("SGLANG_HACK_FLASHMLA_BACKEND") == "unified_kv_triton"
     )
+    if unified and set(inputs.model.layer_ratios) & {1, 2}:
+        raise Refusal("AssertionError", "unified_kv has no low compress ratio layout")
+    asked = unified and inputs.switch("SGLANG_DSV4_UNIFIED_KV_FP8")
     if not (asked and inputs.platform == "hip-gfx95" and accounting.unified_priced):
         return
     if inputs.disaggregation_mode == "null":

@@ -73,6 +73,8 @@ def make_plan(inputs: Inputs, accounting: Accounting) -> Plan:
         capped=swa.cap_tokens is not None,
         paged_draft=swa.paged_draft_layers,
     )
+    if price.per_full_token <= 0:
+        raise Refusal("ZeroDivisionError", "no pool grows with the tokens of this model")
     parts = fixed_parts(inputs, geometry, accounting, price, swa)
     pools, stop = None, None
     try:

@@ -118,8 +118,6 @@ def compute_pools(
 ) -> Pools:
     """The pool sizes, or the `Refusal` that the release stops with."""
     accounting = geometry.accounting
-    if price.per_full_token <= 0:
-        raise refusal.Refusal("ZeroDivisionError", "no pool grows with the tokens of this model")
     deducted = fixed.sum_parts(parts)
     full = fit_tokens(inputs, geometry, accounting, price, deducted)
     if full <= 0 and swa.cap_tokens is not None:
