@@ -50,7 +50,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 
 def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
-    pieces = fragments(text.text)
+    pieces = text.markup
     if not pieces:
         return
     code = text.code
@@ -98,7 +98,7 @@ def _is_unmade_call(subject: Subject, text: str, pieces: tuple[Fragment, ...]) -
 
 
 def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
-    pieces = fragments(text.text)
+    pieces = text.markup
     if not pieces or asks_about_markup(subject):
         return
     if _is_document(pieces, text.text):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 import regex
 
+# Runs that are tried; a text in a Western language has many that are no mojibake.
+_MAX_RUNS = 2000
 REPLACEMENT = "\ufffd"
 # Runs of what UTF-8 bytes look like when each is read as one character of a Western code page.
 _LATIN_RUN = re.compile(
@@ -45,7 +48,7 @@ def broken_characters(text: str) -> Iterator[tuple[str, int, int]]:
 
 def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
     hits: list[tuple[int, int]] = []
-    for match in _LATIN_RUN.finditer(text):
+    for match in islice(_LATIN_RUN.finditer(text), _MAX_RUNS):
         if _decodes(match.group(), "cp1252") and (
             len(match.group()) >= 4 or _in_word(text, *match.span())
         ):
@@ -56,7 +59,7 @@ def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
         # One hit could be a word of a language that we do not know; two are none.
         if len(hits) >= 2 or end - start >= 3:
             yield "UTF-8 read as Latin-1", start, end
-    for match in _CYRILLIC_RUN.finditer(text):
+    for match in islice(_CYRILLIC_RUN.finditer(text), _MAX_RUNS):
         if _decodes(match.group(), "cp1251") or _decodes(match.group(), "cp1252"):
             yield "UTF-8 read as Windows-1251", *match.span()
             return

@@ -90,7 +90,9 @@ def _shape_of(marker: str) -> str:
         if piece.isdigit():
             pieces.append(rf"\d{{1,{len(piece) + 2}}}")
         elif piece.isalpha() and piece.isascii():
-            pieces.append("[A-Z]{3,16}" if piece.isupper() else "[a-z]{2,16}")
+            # Short prefixes are part of the form, longer runs are names.
+            name = "[A-Z]{3,16}" if piece.isupper() else "[a-z]{3,16}"
+            pieces.append(name if len(piece) >= 3 else re.escape(piece))
         else:
             pieces.append(re.escape(piece))
     return "".join(pieces)

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from dsv4doctor.detect.switches import switches
 
@@ -23,6 +24,8 @@ _MORE_IN_CALLS = 1.0
 # Weight that the telling kinds must bring before the supporting ones are looked for.
 _FLOOR = 1.4
 _MIN_CHARS = 24
+# Finds of one kind that are weighed; a text with more is decided by these.
+_MAX_FOUND = 500
 
 _ARTICLES = ("the", "a", "an")
 _NEVER_AFTER_ARTICLE = (
@@ -46,7 +49,7 @@ def _any(words: tuple[str, ...]) -> str:
 # Before any kind is looked for, one of these has to be there: the oddities that salad always has
 # some of. Each starts with a literal, so that the search runs at memory speed over healthy text.
 _PREFIXED = tuple(
-    re.compile(rf" {article} (?:(?:{_any(_NEVER_AFTER_ARTICLE)})[ \n]|[:;,.=)\]}}|>]+ )")
+    re.compile(rf" {article} (?:(?:{_any(_NEVER_AFTER_ARTICLE)})[ \n]|[:;,.=)|>]+ )")
     for article in _ARTICLES
 ) + (re.compile(rf" (?P<again>{_any((*_NEVER_TWICE, 'minus'))}) (?P=again)[ \n]"),)
 
@@ -75,7 +78,7 @@ _PAIR_KINDS = (
         rf"(?<![\w-])(?:the|an?) (?:{_any(_NEVER_AFTER_ARTICLE)})(?![\w'’.-])",
         cap=4,
     ),
-    _kind("article and mark", 0.9, r"(?<![\w'-])(?:the|an?) [:;,.=)\]}|>]+(?=[ \n])"),
+    _kind("article and mark", 0.9, r"(?<![\w'-])(?:the|an?) [:;,.=)|>]+(?=[ \n])"),
     _kind(
         "preposition",
         0.9,
@@ -163,7 +166,7 @@ def _telling(prose: str) -> Iterator[_Odd]:
 
 
 def _found(kind: _Kind, prose: str) -> Iterator[_Odd]:
-    for match in kind.pattern.finditer(prose):
+    for match in islice(kind.pattern.finditer(prose), _MAX_FOUND):
         yield match.start(), match.end(), kind
 
 

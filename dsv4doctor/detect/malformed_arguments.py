@@ -34,11 +34,17 @@ def detect(subject: Subject) -> Iterator[Seen]:
             label=Label.MALFORMED_ARGUMENTS,
             where=f"{call.where}.arguments",
             what=f"{fault}{f', {shown}' if shown else ''}",
-            corrupts=not (call.arguments.is_cut and subject.finish == "length"),
+            corrupts=not _is_own_cut(subject, call),
         )
     text = subject.content.text
     if _NOT_A_STRING in text and may_hold_markup(text):
         yield from _in_written_block(subject)
+
+
+def _is_own_cut(subject: Subject, call: Call) -> bool:
+    """True where the request's own limit cut the call; one that canaries wait for had room enough."""
+    cut = call.arguments.is_cut and subject.finish == "length"
+    return cut and not subject.exchange.canaries
 
 
 def _needs_arguments(subject: Subject, call: Call) -> bool:

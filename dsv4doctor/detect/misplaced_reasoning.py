@@ -18,7 +18,7 @@ from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.quoting import quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject, Text
-from dsv4doctor.dsml.tolerant import Form, fragments, may_hold_markup
+from dsv4doctor.dsml.tolerant import Form, may_hold_markup
 from dsv4doctor.label import Label
 
 _TAG = re.compile(
@@ -48,7 +48,9 @@ _SELF_TALK = re.compile(
 # How far into the content a monologue shows itself.
 _HEAD = 300
 _MIN_ANSWER_WORDS = 6
-_MIN_ANSWER_CHARS = 24
+# The same in scripts that write without blanks.
+_NO_BLANKS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+_MIN_ANSWER_CHARS = 12
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
@@ -56,7 +58,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
     yield from _monologue(subject)
     yield from _answer_in_reasoning(subject)
     if may_hold_markup(subject.reasoning.text) and not asks_about_markup(subject):
-        for piece in fragments(subject.reasoning.text):
+        for piece in subject.reasoning.markup:
             if piece.form in (Form.TAG, Form.HALF) and not subject.reasoning.code.covers(
                 piece.start
             ):
@@ -122,9 +124,9 @@ def _answer_in_reasoning(subject: Subject) -> Iterator[Seen]:
 def _is_an_answer(reasoning: str) -> bool:
     if announces_action(last_sentence(reasoning)):
         return False
-    words = reasoning.split()
-    return len(words) >= _MIN_ANSWER_WORDS or (
-        len(words) <= 3 and len(reasoning) >= _MIN_ANSWER_CHARS
+    return (
+        len(reasoning.split()) >= _MIN_ANSWER_WORDS
+        or len(_NO_BLANKS.findall(reasoning)) >= _MIN_ANSWER_CHARS
     )
 
 

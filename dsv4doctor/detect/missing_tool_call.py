@@ -20,7 +20,7 @@ from dsv4doctor.detect.announcement import announces_action, announces_call, las
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject
-from dsv4doctor.dsml.tolerant import Form, fragments, may_hold_markup
+from dsv4doctor.dsml.tolerant import Form, may_hold_markup
 from dsv4doctor.label import Label
 
 _CALL_MARKUP = re.compile(
@@ -106,7 +106,7 @@ def _markup_of_a_call(subject: Subject) -> bool:
     for text in (subject.content, subject.reasoning):
         if not may_hold_markup(text.text) or asks_about_markup(subject):
             continue
-        for piece in fragments(text.text):
+        for piece in text.markup:
             call_part = piece.element in ("invoke", "parameter")
             token = piece.form is Form.TOKEN and "begin" in text.text[piece.start : piece.end]
             loose = not text.code.covers(piece.start)

@@ -21,6 +21,7 @@ _PROBES = (32, 12)
 _SLIPS = (2, 6, 16, 40)
 # The tail whose compressibility is the cheap first look, for every kind of loop.
 SHARE_TAIL = 800
+_BLOCK_CHARS = 4096
 # Earlier places of the probe that are tried as the previous round.
 _CANDIDATES = 24
 
@@ -94,6 +95,10 @@ def _covered(text: str, distance: int) -> int:
     """How many characters at the end have the given period: whole rounds, and a part of one."""
     unit = text[-distance:]
     end = len(text) - distance
+    # Many rounds at a time first: a megabyte of one character is a megabyte of rounds.
+    block = unit * (_BLOCK_CHARS // distance)
+    while block and end >= len(block) and text.startswith(block, end - len(block)):
+        end -= len(block)
     while end >= distance and text.startswith(unit, end - distance):
         end -= distance
     if end + distance == len(text):

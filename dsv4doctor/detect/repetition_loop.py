@@ -182,6 +182,8 @@ _KEPT_SHARE = 0.6
 _TEMPLATE_NOVELTY = 0.28
 _GLUE_SHARE = 0.2
 _COLLAPSED_NOVELTY = 0.12
+# Brackets, quotes and the like in running prose stay below this share of its characters.
+_MARKS_SHARE = 0.04
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 # Compressed below this share a tail is worth the slow look.
 _COMPRESSIBLE = 0.32
@@ -295,7 +297,7 @@ def _collapse(text: Text, *, cut: bool) -> str | None:
     if len(words) < _TEMPLATE_MIN_WORDS:
         return None
     glue = sum(word in _GLUE for word in words) / len(words)
-    if glue < _GLUE_SHARE:
+    if glue < _GLUE_SHARE or _is_notation(tail):
         return None
     if (share := novelty(words, 8)) <= _COLLAPSED_NOVELTY:
         return f"only {share:.0%} of the last {len(words)} words' 8-grams are new"
@@ -305,6 +307,12 @@ def _collapse(text: Text, *, cut: bool) -> str | None:
     if len(kept) >= _KEPT_SHARE * len(words) and (share := novelty(kept, 5)) <= _TEMPLATE_NOVELTY:
         return f"a template with changing words: {share:.0%} of its 5-grams are new, to the end"
     return None
+
+
+def _is_notation(tail: str) -> bool:
+    """True for markup and code, whose templates are no loops: marks outweigh what prose has."""
+    marks = sum(tail.count(mark) for mark in "<>{}[]()=;_|/\\\"")
+    return marks > _MARKS_SHARE * len(tail)
 
 
 def _without_slots(words: list[str]) -> list[str]:

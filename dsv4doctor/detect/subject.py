@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
 from dsv4doctor.detect.quoting import Spans, code_spans
+from dsv4doctor.dsml.tolerant import Fragment, fragments
 from dsv4doctor.exchange import Exchange, ToolCall
 
 S = TypeVar("S")
@@ -52,6 +53,11 @@ class Text:
     def code(self) -> Spans:
         """The fenced and inline code of the text."""
         return code_spans(self.text)
+
+    @lazy
+    def markup(self) -> tuple[Fragment, ...]:
+        """What of tool-call markup is in the text."""
+        return fragments(self.text)
 
     @lazy
     def prose(self) -> str:

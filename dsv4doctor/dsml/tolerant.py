@@ -96,6 +96,7 @@ _HINTS = (
     "string=",
     "Dsml",
 )
+_TORN_HINTS = ("ML｜", "ML|", "invoke", "parameter", "call", "<｜D", "</｜D")
 _TAIL = 64
 
 
@@ -125,7 +126,7 @@ def _all(text: str) -> Iterator[Fragment]:
         yield from _tags(text)
         for match in _BARE.finditer(text):
             yield Fragment(form=Form.BARE, start=match.start(), end=match.end())
-    if folded or "ML" in text or "｜" in text or "|" in text:
+    if folded or any(hint in text for hint in _TORN_HINTS):
         for match in _LOST_BAR.finditer(text):
             yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
     for match in _PLAIN.finditer(text):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from builders_detect import CLOCK, TOOLS, WEATHER, call, labels, reply, tool
 
 from dsv4doctor.exchange import Exchange
-from builders_detect import CLOCK, TOOLS, WEATHER, call, labels, reply, tool
 
 
 def _weather(arguments: Any, **more: Any) -> Exchange:

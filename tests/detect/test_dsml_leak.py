@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from builders_detect import TOOLS, call, labels, reply
 
 from dsv4doctor.exchange import Exchange
-from builders_detect import TOOLS, call, labels, reply
 
 BLOCK = (
     '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n'

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from builders_detect import call, labels, reply
 
 from dsv4doctor.exchange import Exchange
-from builders_detect import call, labels, reply
 
 TOKENS = (
     "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<｜System｜>",
