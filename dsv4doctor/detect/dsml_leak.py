@@ -3,7 +3,7 @@
 Seen: DSML tags, halves or orphans of them, V3 tool tokens or bare `<invoke>` elements in `content` or
 `reasoning_content`, or their remnants at the edge of an argument value or in a call's name.
 Why: the server's parser takes the block out of the text; what is left over means that the model
-wrote a damaged block, or that the parser cannot read a sound one (`facts` of both: SGLang up to
+wrote a damaged block, or that the parser cannot read a sound one (SGLang up to
 0.5.17 leaks on negative numbers). The client executes nothing and shows the user raw markup.
 Confirm: send the same request to `/generate`, which has no parser, and read the raw text; or run the
 strict reader over it. A sound block there and a leak here is the parser's fault.
