@@ -1,0 +1,1 @@
+"""Deployments that are relaunched for an experiment, and surely put back afterwards."""
