@@ -35,7 +35,11 @@ COMMANDS: dict[str, CommandEntry] = {
     ),
     "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
     "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
+    "audit": CommandEntry(
+        "audit", "audit", "Check launch lines, servers, logs and trees against what is known bad."
+    ),
     "patch": CommandEntry("patch", "patch", "Print or apply the fix of an SGLang source tree."),
+    "report": CommandEntry("report", "report", "Tell runs again, in any format; compare runs."),
     "checksum": CommandEntry(
         "checksum", "app", "Checksum index-K pages: self-test, race, compare, here and over SSH."
     ),
