@@ -102,7 +102,7 @@ def _write(target: Path, content: str | bytes) -> None:
 
 
 def _print(outcome: ReportOutcome, format_: Format, *, no_color: bool) -> None:
-    if format_ is Format.CONSOLE and outcome.report is not None:
+    if format_ is Format.CONSOLE and outcome.report is not None and sys.stdout.isatty():
         from dsv4doctor.report.formats.console import print_report
 
         print_report(outcome.report, stdout_console(no_color=no_color))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
 from typing import Any
 
 from dsv4doctor.errors import UsageError
@@ -32,9 +31,15 @@ def compared(runs: Sequence[LoadedRun]) -> RunComparison:
     paths = [run.directory.path.resolve() for run in runs]
     if len(set(paths)) < len(paths):
         raise UsageError("a run directory is given twice", "give each run once")
-    names = _names(runs)
+    names = [_letter(place) for place in range(len(runs))]
     entries = tuple(
-        RunEntry(name=name, verdict=run.verdict, summary=run.summary, started_unix=run.started_unix)
+        RunEntry(
+            name=name,
+            directory=run.directory.path.name,
+            verdict=run.verdict,
+            summary=run.summary,
+            started_unix=run.started_unix,
+        )
         for name, run in zip(names, runs, strict=True)
     )
     notes = tuple(
@@ -50,14 +55,8 @@ def compared(runs: Sequence[LoadedRun]) -> RunComparison:
     )
 
 
-def _names(runs: Sequence[LoadedRun]) -> list[str]:
-    """Short names that tell the runs apart: A, B, ... with what their directories say."""
-    return [
-        f"{_letter(place)} {PurePath(run.directory.path).name}" for place, run in enumerate(runs)
-    ]
-
-
 def _letter(place: int) -> str:
+    """A short name: A, B, ...; the table of the runs says which directory that is."""
     return chr(ord("A") + place) if place < 26 else f"R{place + 1}"
 
 

@@ -26,9 +26,10 @@ _TONES = {"differ": Tone.BAD, "equivalent": Tone.GOOD, "undecided": Tone.CAUTION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """One run of a comparison: its name there, its verdict and its `repro` object."""
+    """One run of a comparison: its name there (a letter), verdict and `repro` object."""
 
     name: str
+    directory: str
     verdict: str
     summary: Mapping[str, Any]
     started_unix: float | None = None
@@ -70,7 +71,13 @@ def build_comparison_report(compared: RunComparison, *, exit_code: int | None = 
         sections=tuple(sections),
         data={
             "runs": [
-                {"name": run.name, "verdict": run.verdict, "summary": run.summary} for run in runs
+                {
+                    "name": run.name,
+                    "directory": run.directory,
+                    "verdict": run.verdict,
+                    "summary": run.summary,
+                }
+                for run in runs
             ],
             "comparisons": to_builtins(compared.comparisons),
             "undecidable": compared.undecidable,
@@ -106,6 +113,7 @@ def _hit(rate: Mapping[str, Any]) -> str:
 def _runs_table(runs: Sequence[RunEntry]) -> Table:
     columns = (
         Column(title="run"),
+        Column(title="directory"),
         Column(title="verdict"),
         Column(title="server"),
         Column(title="scenario"),
@@ -129,6 +137,7 @@ def _run_row(run: RunEntry) -> tuple[str, ...]:
         server = f"the lab: index-K {lab.get('index_k')}, HiCache {hicache}, fault {faults}{fixes}"
     return (
         run.name,
+        run.directory,
         run.verdict,
         server,
         str(summary.get("scenario")),

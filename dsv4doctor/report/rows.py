@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from dsv4doctor.safetext import bounded
 _TEXT_CHARS = 600
 _CLEAN_TEXT_CHARS = 120
 _WHY_CHARS = 240
+# How a failure tells the wait at its end, in which no byte came (`load.runner` words it).
+_SILENT = re.compile(r"silent for (\d{1,7}(?:\.\d{1,6})?) s\b")
 
 
 class Standing(StrEnum):
@@ -29,7 +32,10 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One request. `text` is an excerpt of the reply, `why` of the evidence; both untrusted."""
+    """One request. `text` is an excerpt of the reply, `why` of the evidence; both untrusted.
+
+    `silent_s` is how long a failed request waited after its last byte, as its failure says.
+    """
 
     id: str
     session: int | None
@@ -48,13 +54,14 @@ class Row:
     finish_reason: str
     why: str
     text: str
+    silent_s: float = 0.0
 
     @property
     def end_unix(self) -> float | None:
-        """When its last byte came; None where it is not known when it was sent."""
+        """When its last byte came, or when it was given up; None where its times are unknown."""
         if self.sent_unix is None or self.e2e_latency_ms is None:
             return None
-        return self.sent_unix + self.e2e_latency_ms / 1000
+        return self.sent_unix + self.e2e_latency_ms / 1000 + self.silent_s
 
 
 def row_of(record: Mapping[str, Any]) -> Row:
@@ -66,6 +73,7 @@ def row_of(record: Mapping[str, Any]) -> Row:
         standing = Standing.ABORTED
     elif failure:
         standing = Standing.FAILED
+    silent = _SILENT.search(_as_text(failure.get("message")))
     wrong = corrupted or standing is not Standing.JUDGED
     return Row(
         id=str(record.get("id")),
@@ -84,6 +92,7 @@ def row_of(record: Mapping[str, Any]) -> Row:
         e2e_latency_ms=_finite(record.get("e2e_latency_ms")),
         finish_reason=str(mapping(record.get("response")).get("finish_reason") or ""),
         why=_why(record, failure),
+        silent_s=float(silent[1]) if silent else 0.0,
         text=bounded(reply_text(record), _TEXT_CHARS if wrong else _CLEAN_TEXT_CHARS),
     )
 

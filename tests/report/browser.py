@@ -41,6 +41,7 @@ class Page:
         self._next = 0
         self.console: list[str] = []
         self.requests: list[str] = []
+        self.blocked: list[str] = []
 
     def start(self) -> None:
         self._loop.run_until_complete(self._connect())
@@ -145,6 +146,8 @@ class Page:
             self.console.append(json.dumps(told["exceptionDetails"]))
         elif method == "Log.entryAdded":
             self.console.append(told["entry"]["text"])
+        elif method == "Network.loadingFailed":
+            self.blocked.append(told.get("blockedReason", told["errorText"]))
         elif method == "Network.requestWillBeSent":
             self.requests.append(told["request"]["url"])
 

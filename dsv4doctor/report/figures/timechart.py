@@ -16,6 +16,8 @@ _LEFT = 56
 _RIGHT = 12
 _STRIP = 56  # height of the strip of corrupted replies a slice of time
 _STRIP_BINS = 96
+_STACKED = (Family.FAILURE, Family.VALUES, Family.CLEAN)
+_LABEL_WIDTH = 170
 _GAP = 20
 _MOST_HEIGHT = 460
 _ROW_HEIGHT = 8.0
@@ -71,33 +73,36 @@ def _axis(seconds: float, scale: float, bottom: float) -> list[str]:
 
 def _wedge_band(left: float, right: float, bottom: float) -> list[str]:
     width = max(2.0, right - left)
+    at_left = width < _LABEL_WIDTH
+    place = left - 4 if at_left else left + 4
+    told = "wedged: no token from here on"
     return [
         f'<rect class="wedge" x="{_LEFT + left:.1f}" y="{_STRIP}" width="{width:.1f}" '
         f'height="{bottom - _STRIP:.1f}"/>',
-        label(_LEFT + left + 4, _STRIP + 14, "wedged: no token from here on", style="axis strong"),
+        label(_LEFT + place, _STRIP + 14, told, "end" if at_left else "start", "axis strong"),
     ]
 
 
 def _strip(rows: Sequence[Row], start: float, seconds: float) -> list[str]:
-    """Replies a slice of time by when they ended: the corrupted part of each bar is hatched."""
-    totals, bad = [0] * _STRIP_BINS, [0] * _STRIP_BINS
+    """Requests a slice of time by when they ended: what was wrong of them stands at the bottom."""
+    # From the bottom up: failed, corrupted, clean.
+    stacks = [[0, 0, 0] for _ in range(_STRIP_BINS)]
     for row in rows:
-        if row.end_unix is None or family_of(row) is Family.ABORTED:
+        family = family_of(row)
+        if row.end_unix is None or family is Family.ABORTED:
             continue
         place = min(_STRIP_BINS - 1, int((row.end_unix - start) / seconds * _STRIP_BINS))
-        totals[place] += 1
-        bad[place] += row.corrupted or family_of(row) is Family.FAILURE
-    most = max(totals, default=0) or 1
+        stacks[place][0 if family is Family.FAILURE else 1 if row.corrupted else 2] += 1
+    most = max(map(sum, stacks)) or 1
     width = (_WIDTH - _LEFT - _RIGHT) / _STRIP_BINS
     boxes = Boxes()
-    for place, total in enumerate(totals):
-        x = _LEFT + place * width
-        tall = _STRIP * total / most
-        wrong = _STRIP * bad[place] / most
-        if total > bad[place]:
-            boxes.add(Family.CLEAN, x, _STRIP - tall, width - 1, tall - wrong)
-        if bad[place]:
-            boxes.add(Family.VALUES, x, _STRIP - wrong, width - 1, wrong)
+    for place, stack in enumerate(stacks):
+        floor = float(_STRIP)
+        for family, size in zip(_STACKED, stack, strict=True):
+            tall = _STRIP * size / most
+            floor -= tall
+            if size:
+                boxes.add(family, _LEFT + place * width, floor, width - 1, tall)
     return [
         line(_LEFT, _STRIP, _WIDTH - _RIGHT, _STRIP),
         label(_LEFT - 6, 10, f"{most}", "end"),
