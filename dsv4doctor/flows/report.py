@@ -71,6 +71,10 @@ def run_report(
     """
     runs = [load_run(path) for path in paths]
     publisher = _publisher(runs) if redact else None
+    if redact:
+        # Where the runs lie tells of a machine and its user; what they are called does not.
+        for run in runs:
+            run.summary["run_dir"] = run.directory.path.name
     if format_ in _OF_RECORDS:
         return _table(runs, format_, publisher)
     if len(runs) > 1:
@@ -121,8 +125,6 @@ def _report_of(run: LoadedRun, publisher: Publisher | None) -> Report:
 def _published(report: Report, publisher: Publisher) -> Report:
     """The report with everything in it redacted, and a section that says what went."""
     data = publisher.value(dict(report.data))
-    if data.get("run_dir"):
-        data["run_dir"] = Path(str(data["run_dir"])).name
     sections = tuple(_published_section(section, publisher) for section in report.sections)
     findings = tuple(publisher.finding(finding) for finding in report.findings)
     sentence = publisher.text(report.verdict_sentence)
@@ -211,5 +213,5 @@ def _run_body(run: LoadedRun, publisher: Publisher | None) -> dict[str, Any]:
         "verdict": run.verdict,
         "recomputed": run.is_recomputed,
         "notes": list(run.notes),
-        "summary": {**summary, "run_dir": str(path) if publisher is None else path.name},
+        "summary": summary,
     }

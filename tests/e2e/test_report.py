@@ -142,7 +142,9 @@ def test_the_formats_agree(bench: Path) -> None:
     assert sum(row["standing"] == "aborted" for row in rows) == told["aborted_by_us"]
     assert {row["label"] for row in rows if row["standing"] == "judged"} == set(told["by_label"])
     in_flight = [int(row["in_flight"]) for row in rows]
-    assert 1 <= min(in_flight) <= max(in_flight) <= 16
+    assert min(in_flight) == 1
+    # Wall clocks of two requests part by a millisecond, or by a preemption: one may be seen twice.
+    assert 14 <= max(in_flight) <= 17
     summary = json.loads((bench / CORRUPTED / "summary.json").read_text(encoding="utf-8"))["repro"]
     for key in ("responses", "by_label", "response_rate", "session_rate", "ttft_ms"):
         assert told[key] == summary[key]
@@ -230,7 +232,7 @@ def test_redaction_leaves_no_host_prompt_or_key(tmp_path: Path, format_: str) ->
     for secret in ("gpu7", SECRET, PROMPT[:30], str(tmp_path)):
         assert secret not in done.stdout, secret
     assert re.search(
-        r"removed: \d+ hosts?, 49 prompts, \d+ repeated prompt pieces, 1 key", done.stderr
+        r"removed: \d+ hosts?, 49 prompts, \d+ repeated prompt pieces?, 1 key", done.stderr
     )
 
 
@@ -285,7 +287,7 @@ def test_parquet_without_its_library_names_it(bench: Path) -> None:
     assert report(bench, CORRUPTED, "--format", "parquet", "--output", "x.parquet").code == 0
     frame = pd.read_parquet(bench / "x.parquet")
     assert len(frame) == 80
-    assert frame["in_flight"].max() <= 16
+    assert frame["in_flight"].max() <= 17
 
 
 def test_a_page_is_not_poured_onto_a_terminal(bench: Path) -> None:
