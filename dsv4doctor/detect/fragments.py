@@ -19,7 +19,7 @@ from dsv4doctor.detect.switches import switches
 # Oddities count together when they stand this close: two lines of prose.
 WINDOW_CHARS = 170
 # Weight in a window from which it is salad; source code in arguments is given more room.
-LIMIT = 3.0
+LIMIT = 2.4
 _MORE_IN_CALLS = 1.0
 # Weight that the telling kinds must bring before the supporting ones are looked for.
 _FLOOR = 1.4
@@ -37,7 +37,7 @@ _NEVER_TWICE = ("the", "of", "to", "by", "and", "is", "with", "for", "which", "s
 _AFTER_OPERATOR = ("of", "the", "which", "to", "then", "und", "was", "were", "with")
 _SUFFIXES = (
     "ing", "tion", "tions", "sion", "sions", "ization", "isation", "ment", "ments", "ness", "ously",
-    "ability", "ibility", "ically", "ating", "ified",
+    "ically", "ating", "ified",
 )  # fmt: skip
 _IN_CELL = ("of", "were", "then", "and", "the", "to", "was", "which", "by")
 

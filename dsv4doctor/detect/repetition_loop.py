@@ -31,7 +31,7 @@ from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.label import Label
 
 # Shorter texts cannot hold eight rounds of anything that is not laughter.
-_MIN_CHARS = 24
+_MIN_CHARS = 22
 # Identical calls in one reply: agents retry two or three times, never five at once.
 MIN_SAME_CALLS = 5
 # A flood that takes this share of the text is what the reply is.
@@ -253,7 +253,7 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
     if wordy:
         if _LAUGHTER.fullmatch(unit.strip()):
             return covered >= 200
-        return (repeats >= 8 and covered >= 32) or (repeats >= 4 and len(unit) >= 60)
+        return (repeats >= 8 and covered >= 22) or (repeats >= 4 and len(unit) >= 60)
     return repeats >= 64 and not _is_fill(unit) and _glued(period, text)
 
 
@@ -311,7 +311,7 @@ def _collapse(text: Text, *, cut: bool) -> str | None:
 
 def _is_notation(tail: str) -> bool:
     """True for markup and code, whose templates are no loops: marks outweigh what prose has."""
-    marks = sum(tail.count(mark) for mark in "<>{}[]()=;_|/\\\"")
+    marks = sum(tail.count(mark) for mark in '<>{}[]()=;_|/\\"')
     return marks > _MARKS_SHARE * len(tail)
 
 

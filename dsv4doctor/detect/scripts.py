@@ -96,6 +96,11 @@ def families_in(text: str) -> frozenset[str]:
     return frozenset(map(family_of, set(text))) - _NONE
 
 
+def letters_of(families: set[str], text: str) -> int:
+    """How many letters of `families` are in `text`."""
+    return sum(family_of(char) in families for char in text)
+
+
 _LATIN_ONLY = frozenset({"Latin"})
 _NONE = frozenset({None})
 

@@ -25,7 +25,7 @@ from dsv4doctor.detect.request import (
     asks_for_nonsense,
     speaks_of_languages,
 )
-from dsv4doctor.detect.scripts import Splice, families_in, splices
+from dsv4doctor.detect.scripts import Splice, families_in, letters_of, splices
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import symbol_noise
 from dsv4doctor.label import Label
@@ -41,6 +41,8 @@ _STRAY = regex.compile(
     rf"(?<={_IDEOGRAPH}[ ]?)(?:the|which|of|ing|tion|that|was|were|with)(?=[ ]?{_IDEOGRAPH})"
 )
 _MIN_STRAYS = 2
+# A language named this near a foreign word explains it.
+_NAMED_WITHIN = 48
 # Names of tools and of paths are looked at whole: one glued foreign letter is one too many.
 _ENCODING_TALK = (
     "U+FFFD",
@@ -105,14 +107,15 @@ def _scripts(subject: Subject, text: Text) -> Iterator[Seen]:
     if not foreign or (len(foreign) == 1 and _is_at_home(subject, foreign, prose)):
         return
     what = _broken_scripts(subject, prose)
-    if what is not None and not asks_for_languages(subject) and not speaks_of_languages(prose):
+    if what is not None and not asks_for_languages(subject):
         yield _seen(text, what)
 
 
 def _broken_scripts(subject: Subject, prose: str) -> str | None:
     if len(strays := _STRAY.findall(prose)) >= _MIN_STRAYS:
         return f"English function words among ideographs: {strays[:4]}"
-    carrier, found = splices(prose)
+    carrier, every = splices(prose)
+    found = tuple(s for s in every if not speaks_of_languages(_around(prose, s)))
     if found and (families := _broken_by(subject, prose, carrier, found)):
         where = span(prose, max(0, found[0].start - 16), found[0].end + 16)
         return f"words of {', '.join(sorted(families))} spliced into {carrier}, {where}"
@@ -127,6 +130,11 @@ def _is_at_home(subject: Subject, foreign: frozenset[str], prose: str) -> bool:
     return carries or not subject.prompt or bool(foreign & families_in(subject.prompt))
 
 
+def _around(prose: str, splice: Splice) -> str:
+    """What stands beside a foreign word: where its language is named, the word is talked about."""
+    return prose[max(0, splice.start - _NAMED_WITHIN) : splice.end + _NAMED_WITHIN]
+
+
 def _by_line(prose: str, found: tuple[Splice, ...]) -> list[list[Splice]]:
     lines: dict[int, list[Splice]] = {}
     for splice in found:
@@ -138,8 +146,9 @@ def _broken_by(subject: Subject, prose: str, carrier: str, found: tuple[Splice, 
     """The families whose words break into the text; none where it may be somebody's style."""
     inside = [splice for splice in found if splice.between or splice.glued]
     families = {splice.family for splice in inside}
-    if len(families) >= FAMILIES_SURE:
-        return families
+    for line in _by_line(prose, tuple(inside)):
+        if len({splice.family for splice in line}) >= FAMILIES_SURE:
+            return families
     known = families_in(subject.prompt)
     for line in _by_line(prose, found):
         every = {splice.family for splice in line}
@@ -149,7 +158,11 @@ def _broken_by(subject: Subject, prose: str, carrier: str, found: tuple[Splice, 
     surprising = bool(subject.prompt) and not families & known
     between = sum(splice.between for splice in inside)
     few = _SPLICES_ONE_FAMILY if carrier == "Latin" else 2
-    return families if surprising and between >= few else set()
+    if not surprising or between < few:
+        return set()
+    # Somebody's own bilingual text has that script elsewhere too, on lines of its own.
+    spliced = sum(s.end - s.start for s in inside)
+    return families if letters_of(families, prose) <= 2 * spliced else set()
 
 
 def _seen(text: Text, what: str) -> Seen:

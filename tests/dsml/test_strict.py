@@ -24,7 +24,9 @@ _VALUE = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEY, inner, max_size=3),
     max_leaves=6,
 )
-_CALLS = st.lists(st.tuples(_KEY, st.dictionaries(_KEY, _VALUE, max_size=4)), min_size=1, max_size=3)
+_CALLS = st.lists(
+    st.tuples(_KEY, st.dictionaries(_KEY, _VALUE, max_size=4)), min_size=1, max_size=3
+)
 _GENERATIONS = [
     pytest.param(V4, "DeepseekV4Encoding", "DeepSeek-V4-Pro", id="V4"),
     pytest.param(V41, "DeepseekV41Encoding", "DeepSeek-V4.1-Flash", id="V4.1"),
@@ -48,7 +50,9 @@ def _parsed(model: str, text: str) -> tuple[str, list[tuple[str, str]]]:
     body = {
         "model": model,
         "messages": [{"role": "user", "content": "u"}],
-        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "tools": [
+            {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+        ],
     }
     options = recipe.ConversionOptions(default_thinking_mode=False)
     request = recipe.ChatCompletionRequest(body).convert(options)

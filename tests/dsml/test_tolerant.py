@@ -46,14 +46,24 @@ def test_every_cut_of_an_opener_is_seen(generation: Generation) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a｜b", "x < y | z", "<invoice>", "parameters", "call_tool()", "<b>invoke</b>", "||", "<|>", ""],
+    [
+        "a｜b",
+        "x < y | z",
+        "<invoice>",
+        "parameters",
+        "call_tool()",
+        "<b>invoke</b>",
+        "||",
+        "<|>",
+        "",
+    ],
 )
 def test_invents_nothing(text: str) -> None:
     assert fragments(text) == ()
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(alphabet="<>/｜| DSMLdsmltoolcainvkepr▁_=\"\n", max_size=120))
+@given(st.text(alphabet='<>/｜| DSMLdsmltoolcainvkepr▁_="\n', max_size=120))
 def test_fragments_are_in_order_and_within(text: str) -> None:
     end = 0
     for fragment in fragments(text):

@@ -9,13 +9,17 @@ them, or (for catalogues) a list of messages.
 from __future__ import annotations
 
 import base64
+import fnmatch
 import gettext
 import gzip
 import hashlib
+import os
 import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 MIN_CHARS, MAX_CHARS = 160, 4000
@@ -115,11 +119,13 @@ _CODE = {
     "pyx": ("*.pyx", "*.pyi"),
 }
 KINDS: tuple[Kind, ...] = (
-    *(
-        Kind(f"man-{lang}", (f"{_SHARE}/man/{lang}",), ("*.gz",), _roff)
-        for lang in _MAN_LANGUAGES
+    *(Kind(f"man-{lang}", (f"{_SHARE}/man/{lang}",), ("*.gz",), _roff) for lang in _MAN_LANGUAGES),
+    Kind(
+        "man-en",
+        (f"{_SHARE}/man/man1", f"{_SHARE}/man/man3", f"{_SHARE}/man/man8"),
+        ("*.gz",),
+        _roff,
     ),
-    Kind("man-en", (f"{_SHARE}/man/man1", f"{_SHARE}/man/man3", f"{_SHARE}/man/man8"), ("*.gz",), _roff),
     *(
         Kind(f"code-{name}", (_VENV, f"{_LIB}", _SHARE, "/usr/include", "/usr/local/lib"), patterns)
         for name, patterns in _CODE.items()
@@ -131,7 +137,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("csv", (_SHARE, _LIB, _VENV), ("*.csv", "*.tab", "*.tsv")),
     Kind("yaml", (_SHARE, _LIB, _VENV), ("*.yaml", "*.yml", "*.toml", "*.ini", "*.conf")),
     Kind("changelog", (f"{_SHARE}/doc",), ("changelog*.gz", "NEWS*.gz", "README*")),
-    Kind("licence", (f"{_SHARE}/common-licenses", f"{_SHARE}/doc"), ("GPL*", "copyright", "LICENSE*")),
+    Kind(
+        "licence", (f"{_SHARE}/common-licenses", f"{_SHARE}/doc"), ("GPL*", "copyright", "LICENSE*")
+    ),
     Kind("log", ("/var/log", f"{_SHARE}/doc"), ("*.log", "dpkg.log*", "*.log.gz")),
     Kind("text", (_SHARE, _LIB, _VENV), ("*.txt", "*.txt.gz")),
     Kind("base64", (f"{_SHARE}/doc",), ("copyright",), _base64),
@@ -143,16 +151,19 @@ KINDS: tuple[Kind, ...] = (
 _LOCALES = "ar be bg bn ca el eo et eu fa ga gl gu he hi is ka kk km kn ku lt lv mk ml mr ms nb ne pa ro si sk sq ta te th tl ur uz vi zh_CN ja ko ru".split()
 
 
+@lru_cache(maxsize=8)
+def _all_files(root: str) -> tuple[Path, ...]:
+    """Every file under a root; one walk serves all kinds."""
+    return tuple(Path(folder, name) for folder, _, names in os.walk(root) for name in sorted(names))
+
+
 def _files(kind: Kind, rng: random.Random) -> list[Path]:
-    found: set[Path] = set()
-    for root in kind.roots:
-        for pattern in kind.patterns:
-            for path in Path(root).rglob(pattern) if Path(root).is_dir() else ():
-                if path.is_file() and not path.is_symlink():
-                    found.add(path)
+    wanted = re.compile("|".join(fnmatch.translate(pattern) for pattern in kind.patterns))
+    found = {path for root in kind.roots for path in _all_files(root) if wanted.match(path.name)}
     ordered = sorted(found)
     rng.shuffle(ordered)
-    return ordered[:FILES_PER_KIND]
+    usable = (path for path in ordered if path.is_file() and not path.is_symlink())
+    return list(islice(usable, FILES_PER_KIND))
 
 
 def _pieces(kind: str, source: str, text: str, rng: random.Random) -> Iterator[Piece]:
@@ -167,7 +178,7 @@ def _pieces(kind: str, source: str, text: str, rng: random.Random) -> Iterator[P
             size += len(lines[at]) + 1
             at += 1
         piece = "\n".join(taken).strip("\n")
-        if MIN_CHARS <= len(piece) <= 4 * MAX_CHARS and piece.isprintable() is False or len(piece) > MIN_CHARS:
+        if len(piece) >= MIN_CHARS:
             yield Piece(kind, source, piece[: 4 * MAX_CHARS])
         if at >= len(lines):
             return
@@ -192,6 +203,17 @@ def _kind_stream(kind: Kind, seed: int) -> Iterator[Piece]:
             yield from _pieces(kind.name, str(path), kind.convert(text), rng)
 
 
+# Real files are not all sound: these are faults of the text itself, and set apart as such.
+_UNSOUND = re.compile(
+    "[\ufffd\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffe\uffff]|Ã[\u0080-\u00bf]|â€"
+)
+
+
+def is_sound(text: str) -> bool:
+    """False for a text that is itself damaged: undecodable bytes, raw controls, mojibake."""
+    return _UNSOUND.search(text) is None
+
+
 def clean_pieces(count: int, seed: int = 0) -> Iterator[Piece]:
     """Up to `count` distinct pieces, the kinds taking turns so that none dominates."""
     streams: list[Iterator[Piece]] = [_kind_stream(kind, seed) for kind in KINDS]
@@ -204,7 +226,11 @@ def clean_pieces(count: int, seed: int = 0) -> Iterator[Piece]:
             if piece is None:
                 streams.remove(stream)
                 continue
-            digest = hashlib.blake2b(piece.text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+            if not is_sound(piece.text):
+                continue
+            digest = hashlib.blake2b(
+                piece.text.encode("utf-8", "surrogatepass"), digest_size=12
+            ).digest()
             if digest in seen:
                 continue
             seen.add(digest)

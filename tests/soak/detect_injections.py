@@ -1,0 +1,315 @@
+"""Faults put into clean texts, seeded: every kind of the contract, at several sizes and places."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Record = dict[str, Any]
+_Make = Callable[[str, random.Random], Record]
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "write_file",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "content": {"type": "string"},
+                "mode": {"type": "integer"},
+            },
+            "required": ["path", "content"],
+        },
+    },
+}
+BLOCK = (
+    '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="write_file">\n'
+    '<｜DSML｜parameter name="path" string="true">a.txt</｜DSML｜parameter>\n'
+    '<｜DSML｜parameter name="mode" string="false">-12</｜DSML｜parameter>\n'
+    "</｜DSML｜invoke>\n</｜DSML｜tool_calls>"
+)
+WORDS = "the log says that every open lease is held by one worker and the queue waits".split()
+SCRIPTS = (
+    "смотри лог очередь снова", "接続 設定 確認 再起動", "连接 检查 网络 设置", "서버 설정 확인 다시",
+    "فتح الملف الخدمة أعد", "सर्वर पोर्ट फ़ाइल दोबारा", "เปิด ไฟล์ พอร์ต บริการ", "σειρά δίσκος αρχείο θύρα",
+    "פתח קובץ שירות שוב", "சேவை கோப்பு மீண்டும் இணைப்பு",
+)  # fmt: skip
+# Pieces as a broken decoder strings them together within one script: function words of English and other
+# languages, suffixes, stray marks.
+PIECES = (
+    "the of and to a which then was is by und mit nicht das les dans pour los una ing tion ization ment"
+    " ,- ); }} ) | -- ,, ___ => half-- then-- un- lamp Wolke Suppe of) row"
+).split()
+
+
+def record(content: Any, *, finish: str | None = "stop", **more: Any) -> Record:
+    reply = {"content": content, "reasoning_content": None, "tool_calls": None}
+    return {"prompt": "Please go on.", **more, "response": {**reply, "finish_reason": finish}}
+
+
+def called(
+    arguments: Any, *, name: str = "write_file", finish: str = "tool_calls", **more: Any
+) -> Record:
+    raw = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    made = record(None, finish=finish, tools=[TOOL], **more)
+    function = {"name": name, "arguments": raw}
+    made["response"]["tool_calls"] = [{"id": "c", "type": "function", "function": function}]
+    return made
+
+
+def put(text: str, fault: str, rng: random.Random) -> str:
+    """`fault` at the start, the end or a blank somewhere in the text."""
+    where = rng.random()
+    if where < 0.15:
+        return fault + " " + text
+    if where < 0.5:
+        return text + "\n" + fault
+    at = text.find(" ", rng.randrange(len(text)))
+    return text[:at] + " " + fault + " " + text[at + 1 :] if at >= 0 else text + " " + fault
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """One kind of fault: what it has to be labelled, how often of 1, and how it is made."""
+
+    name: str
+    label: str
+    floor: float
+    make: _Make
+
+
+def _leak(piece: str) -> _Make:
+    return lambda text, rng: record(put(text, piece, rng), tools=[TOOL])
+
+
+def _surfaces() -> dict[str, str]:
+    """What of a block surfaces, by the table of parser behaviours: whole, halves, orphans, bars."""
+    tags = re.findall(r"<[^>]*>", BLOCK)
+    spaced = BLOCK.replace("｜tool_calls", "｜ calls").replace("｜invoke", "｜ invoke")
+    return {
+        "whole block": BLOCK,
+        "V4.1 block": spaced.replace("｜parameter", "｜ parameter"),
+        "V3.2 block": BLOCK.replace("tool_calls", "function_calls"),
+        "garbled wrapper": BLOCK.replace("tool_calls", "toolcalls"),
+        "bare invoke": BLOCK.split("\n", 1)[1].rsplit("\n", 1)[0],
+        "wrapper opener left": tags[0],
+        "first bar lost": "<DSML｜tool_calls>",
+        "ASCII bars": BLOCK.replace("｜", "|"),
+        "escaped by a proxy": BLOCK.replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace('"', "&quot;"),
+        "orphan closers": "\n".join(tags[-2:]),
+        "one orphan closer": tags[-1],
+        "cut block": BLOCK[: len(BLOCK) // 2],
+        "V3 tokens": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>write_file",
+        "V3 end token": "<｜tool▁calls▁end｜>",
+    }
+
+
+def _half_opener(text: str, rng: random.Random) -> Record:
+    opener = "<｜DSML｜tool_calls>"
+    return record(text + "\n" + opener[: rng.randint(2, len(opener) - 1)], tools=[TOOL])
+
+
+def _in_value(text: str, rng: random.Random) -> Record:
+    closer = "</｜DSML｜parameter>"
+    return called({"path": "a", "content": text + closer[: rng.randint(3, len(closer))]})
+
+
+def _cut_json(text: str, rng: random.Random) -> Record:
+    raw = json.dumps({"path": "a", "content": text})
+    return called(raw[: rng.randint(1, len(raw) - 1)])
+
+
+def _dropped_bytes(text: str, rng: random.Random) -> Record:
+    raw = json.dumps({"path": "a", "content": "x", "list": [text[:40], {"k": 1}]})
+    marks = [at for at, char in enumerate(raw) if char in '{}[],:"']
+    at = rng.choice(marks)
+    return called(raw[:at] + raw[at + 1 :])
+
+
+def _loop(unit: Callable[[random.Random], str], rounds: int, finish: str) -> _Make:
+    return lambda text, rng: record(text[:1500] + " " + unit(rng) * rounds, finish=finish)
+
+
+def _word(rng: random.Random) -> str:
+    return rng.choice(WORDS) + " "
+
+
+def _phrase(rng: random.Random) -> str:
+    return " ".join(rng.sample(WORDS, 5)) + ". "
+
+
+def _ideographs(rng: random.Random) -> str:
+    return "".join(rng.sample("请检查网络连接并重试我先读取配置文件", rng.randint(3, 8))) + "，"
+
+
+def _scripts(size: int) -> _Make:
+    def make(text: str, rng: random.Random) -> Record:
+        parts: list[str] = []
+        while sum(map(len, parts)) < size:
+            parts.append(rng.choice(rng.choice(SCRIPTS).split()) + " " + rng.choice(WORDS) + " ")
+        return record(put(text, "".join(parts), rng))
+
+    return make
+
+
+def _pieces(size: int) -> _Make:
+    def make(text: str, rng: random.Random) -> Record:
+        parts: list[str] = []
+        while sum(map(len, parts)) + len(parts) < size:
+            parts.append(rng.choice(PIECES))
+        return record(put(text, " ".join(parts), rng))
+
+    return make
+
+
+def _random_cuts(size: int) -> _Make:
+    """Pieces cut at random from the text's own words: what no rule about words can tell well."""
+
+    def make(text: str, rng: random.Random) -> Record:
+        words = text.split()
+        made = ""
+        while len(made) < size:
+            word = rng.choice(words)[:14]
+            at = rng.randrange(len(word))
+            made += (" " if rng.random() < 0.55 else "") + word[at : at + rng.randint(1, 5)]
+        return record(put(text, made, rng))
+
+    return make
+
+
+def _mojibake(text: str, rng: random.Random) -> Record:
+    fault = "Die Tür schließt über Nacht, süß wie Käse".encode().decode("latin-1")
+    return record(put(text, fault, rng))
+
+
+def _constant(fault: str) -> _Make:
+    return lambda text, rng: record(put(text, fault, rng))
+
+
+def injections() -> tuple[Injection, ...]:
+    """Every kind of fault with the recall that it has to reach."""
+    made = [
+        Injection(f"DSML: {name}", "dsml_leak", 0.98, _leak(piece))
+        for name, piece in _surfaces().items()
+    ]
+    made += [
+        Injection("DSML: half opener at the end", "dsml_leak", 0.98, _half_opener),
+        Injection("DSML: closer in a value", "dsml_leak", 0.98, _in_value),
+        Injection("arguments: cut", "malformed_arguments", 0.98, _cut_json),
+        Injection("arguments: a mark dropped", "malformed_arguments", 0.9, _dropped_bytes),
+        Injection(
+            "arguments: NaN",
+            "malformed_arguments",
+            0.98,
+            lambda t, r: called('{"path": "a", "content": "b", "mode": NaN}'),
+        ),
+        Injection(
+            "arguments: encoded twice",
+            "malformed_arguments",
+            0.98,
+            lambda t, r: called(json.dumps(json.dumps({"path": "a", "content": t}))),
+        ),
+        Injection("schema: empty", "schema_violation", 0.98, lambda t, r: called("{}")),
+        Injection(
+            "schema: wrong type",
+            "schema_violation",
+            0.98,
+            lambda t, r: called({"path": "a", "content": t, "mode": "-12"}),
+        ),
+        Injection(
+            "schema: key missing", "schema_violation", 0.98, lambda t, r: called({"content": t})
+        ),
+        Injection(
+            "name: a token lost",
+            "unknown_tool",
+            0.98,
+            lambda t, r: called({"path": "a", "content": t}, name="write_file"[: r.randint(1, 9)]),
+        ),
+        Injection(
+            "forced call missing",
+            "missing_tool_call",
+            0.98,
+            lambda t, r: record(t, tools=[TOOL], tool_choice="required"),
+        ),
+        Injection(
+            "nothing", "empty", 0.98, lambda t, r: record(r.choice(["", " ", "\n\n", "\u200b"]))
+        ),
+        Injection(
+            "no finish reason",
+            "truncated",
+            0.98,
+            lambda t, r: record(t[: len(t) // 2], finish=None),
+        ),
+        Injection(
+            "thinking tag",
+            "misplaced_reasoning",
+            0.98,
+            lambda t, r: record(put(t, r.choice(["</think>", "<think>"]), r)),
+        ),
+    ]
+    made += [
+        Injection(f"token: {token}", "special_token_leak", 0.98, _constant(token))
+        for token in (
+            "<｜begin▁of▁sentence｜>",
+            "<｜end▁of▁sentence｜>",
+            "<｜User｜>",
+            "<|im_end|>",
+            "<|endoftext|>",
+            "<|eot_id|>",
+        )
+    ]
+    for rounds in (8, 20, 80):
+        for name, unit in (("word", _word), ("phrase", _phrase), ("ideographs", _ideographs)):
+            for finish in ("stop", "length"):
+                made.append(
+                    Injection(
+                        f"loop: {name} x {rounds}, {finish}",
+                        "repetition_loop",
+                        0.95,
+                        _loop(unit, rounds, finish),
+                    )
+                )
+    made.append(
+        Injection(
+            "loop: one mark x 200, length",
+            "repetition_loop",
+            0.95,
+            _loop(lambda r: r.choice("!?M的"), 200, "length"),
+        )
+    )
+    for size in (30, 60, 120, 300):
+        made.append(Injection(f"salad: scripts, {size}", "token_salad", 0.95, _scripts(size)))
+        made.append(
+            Injection(
+                f"salad: word pieces, {size}",
+                "token_salad",
+                0.0 if size < 120 else 0.9,
+                _pieces(size),
+            )
+        )
+        made.append(
+            Injection(f"salad: random cuts, {size}", "token_salad", 0.0, _random_cuts(size))
+        )
+    made += [
+        Injection(
+            "salad: U+FFFD",
+            "token_salad",
+            0.95,
+            _constant("请检查��务是否��动，然后看日志里的��息，谢谢你的帮助和耐心等待"),
+        ),
+        Injection("salad: mojibake", "token_salad", 0.95, _mojibake),
+        Injection(
+            "salad: symbols",
+            "token_salad",
+            0.95,
+            _constant("°°ﬁ¶ ⌂⌂ ✱ §§ ⌐ ‡ ﬂ ◊◊ ¬ ⌂ µ ¦¨¯ ºª ‰ ƒ"),
+        ),
+    ]
+    return tuple(made)  # fmt: skip

@@ -1,0 +1,46 @@
+"""Clean texts with one fault put in are told from clean ones; recall per kind."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from detect_injections import Injection, injections
+from detect_texts import Piece, clean_pieces
+
+from dsv4doctor.detect import judge
+from dsv4doctor.detect.periods import tail_period
+from dsv4doctor.exchange import exchange_from_record
+
+SAMPLES = 300
+TEXTS = 900
+KINDS = injections()
+
+
+def usable(piece: Piece) -> bool:
+    """A text whose own tail already repeats is set apart, and one with code quotes: a fault that
+    lands inside them is a quotation."""
+    return tail_period(piece.text[:1500]) is None and " " in piece.text and "`" not in piece.text
+
+
+def recall(injection: Injection, texts: list[str], samples: int, seed: int = 0) -> float:
+    """The share of samples that carry the injection's label, primary or not."""
+    rng = random.Random(f"{seed}-{injection.name}")
+    hits = 0
+    for _ in range(samples):
+        made = injection.make(rng.choice(texts), rng)
+        hits += injection.label in [
+            label.value for label in judge(exchange_from_record(made)).labels
+        ]
+    return hits / samples
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    return [piece.text for piece in clean_pieces(TEXTS, seed=1) if usable(piece)]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("injection", KINDS, ids=lambda i: i.name)
+def test_recall(injection: Injection, texts: list[str]) -> None:
+    assert recall(injection, texts, SAMPLES) >= injection.floor
