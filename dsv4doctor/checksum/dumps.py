@@ -76,6 +76,13 @@ def _is_scale(name: str) -> bool:
 def _paged(path: Path, name: str, tensors: Tensors, layout: PageLayout | None) -> PagedTensor:
     shape, data = tensors[name]
     found = layout or _recognised(path, name, shape)
+    widths = {shape[-1], prod(shape[1:])} if len(shape) > 1 else {found.page_bytes}
+    if found.page_bytes not in widths:
+        raise UsageError(
+            f"{path}: {name} has rows of {shape[-1]} bytes; {found.name}/{found.rows} pages have "
+            f"{found.page_bytes}",
+            "give the right --layout, or none where the file has shapes",
+        )
     if found.two_tensors:
         partner = name.replace("payload", "scale")
         if partner == name or partner not in tensors:

@@ -167,6 +167,13 @@ def test_raw_bytes_that_are_no_whole_pages_are_named(tmp_path: Path, data: bytes
         read_dump(write(tmp_path / "a.bin", data), index_layout("fp8"))
 
 
+def test_a_layout_that_is_not_the_files_is_named(tmp_path: Path):
+    """64 fp8 pages are as many bytes as 33 bf16 pages: the shape tells them apart."""
+    path = write(tmp_path / "a.pt", torch_file(np.zeros((64, 8448), dtype=np.uint8)))
+    with pytest.raises(UsageError, match="rows of 8448 bytes; bf16/64 pages have 16384"):
+        read_dump(path, parse_layout("bf16"))
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(UsageError, match="no such file"):
         read_dump(tmp_path / "nothing.pt", None)

@@ -48,29 +48,34 @@ def _in_memory(arrays: Sequence[Any], *, page_first: bool) -> list[Any]:
 def _by_torch(engine: Any, tensors: Sequence[Any], *, page_first: bool) -> list[Any]:
     import torch
 
-    layers, (pages, width) = len(tensors), tensors[0].shape
-    shape = (pages, layers, width) if page_first else (layers, pages, width)
-    on_gpu = engine.place.type == "cuda"
-    host = torch.zeros(shape, dtype=torch.uint8, pin_memory=on_gpu)
-    places = [host[:, layer] if page_first else host[layer] for layer in range(layers)]
-    back = [torch.full_like(tensor, 0xA5) for tensor in tensors]
-    if not on_gpu:
-        for place, tensor, fresh in zip(places, tensors, back, strict=True):
-            place.copy_(tensor)
-            fresh.copy_(place)
-        return back
+    layers, on_gpu = len(tensors), engine.place.type == "cuda"
+    if page_first:  # as SGLang: layers are gathered on the device, so that one copy is contiguous
+        sources = [torch.stack(list(tensors), dim=1)]
+    else:
+        sources = list(tensors)
+    hosts = [torch.zeros(each.shape, dtype=torch.uint8, pin_memory=on_gpu) for each in sources]
+    fresh = [torch.full_like(each, 0xA5) for each in sources]
+    if on_gpu:
+        _on_own_stream(engine, sources, hosts)
+        _on_own_stream(engine, hosts, fresh)
+    else:
+        for source, host, back in zip(sources, hosts, fresh, strict=True):
+            host.copy_(source)
+            back.copy_(host)
+    return [fresh[0][:, layer] for layer in range(layers)] if page_first else fresh
+
+
+def _on_own_stream(engine: Any, sources: Sequence[Any], targets: Sequence[Any]) -> None:
+    """Asynchronous copies on a stream beside the current one, which waits for them."""
+    import torch
+
     with torch.cuda.device(engine.place):
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            for place, tensor in zip(places, tensors, strict=True):
-                place.copy_(tensor, non_blocking=True)
+            for source, target in zip(sources, targets, strict=True):
+                target.copy_(source, non_blocking=True)
         stream.synchronize()
-        with torch.cuda.stream(stream):
-            for place, fresh in zip(places, back, strict=True):
-                fresh.copy_(place, non_blocking=True)
-        torch.cuda.current_stream().wait_stream(stream)
-    return back
 
 
 def through_peer(engine: Any, pool: Pool) -> Iterator[tuple[str, Pool]]:
