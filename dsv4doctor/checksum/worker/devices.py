@@ -96,6 +96,7 @@ def gpu_count() -> tuple[int, str]:
     if not torch.cuda.is_available():
         built = torch.version.cuda or torch.version.hip
         return 0, "no usable GPU" if built else "torch is built without CUDA or ROCm"
+    os.environ["TRITON_INTERPRET"] = "0"  # inherited, it would interpret kernels beside a GPU
     try:
         import triton  # noqa: F401
     except ImportError:

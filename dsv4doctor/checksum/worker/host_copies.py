@@ -49,10 +49,8 @@ def _by_torch(engine: Any, tensors: Sequence[Any], *, page_first: bool) -> list[
     import torch
 
     layers, on_gpu = len(tensors), engine.place.type == "cuda"
-    if page_first:  # as SGLang: layers are gathered on the device, so that one copy is contiguous
-        sources = [torch.stack(list(tensors), dim=1)]
-    else:
-        sources = list(tensors)
+    # As SGLang: page_first layers are gathered on the device, so that one copy is contiguous.
+    sources = [torch.stack(list(tensors), dim=1)] if page_first else list(tensors)
     hosts = [torch.zeros(each.shape, dtype=torch.uint8, pin_memory=on_gpu) for each in sources]
     fresh = [torch.full_like(each, 0xA5) for each in sources]
     if on_gpu:
