@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,7 +83,9 @@ class LoggedRun:
 @lru_cache(maxsize=1)
 def sick_run() -> LoggedRun:
     """The default lab under the default scenario at sixty sessions, run once for all tests."""
-    log = Path(tempfile.mkdtemp(prefix="lab-truth-")) / "truth.jsonl"
+    folder = tempfile.mkdtemp(prefix="lab-truth-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    log = Path(folder) / "truth.jsonl"
     engine = Engine(EngineConfig(), log)
     answers = run(engine, scripts("tool-calls", 0, SESSIONS))
     engine.close()
