@@ -1,10 +1,11 @@
-"""Speed and memory of `scan` on a log cut from the soak's texts, beside parsing it with `json` alone.
+"""Speed and memory of `scan` on a log cut from the soak's texts, beside parsing it with `json`
+alone.
 
 Usage: python benchmarks/scan.py [--megabytes 200] [--memory]
 
-The log is made of contract records whose responses hold at least 80 % of its bytes; at least a quarter
-of its bytes are beyond ASCII. CPU time is taken of one process in turns, so that a busy machine slows
-both alike. `--memory` scans 20 MB and 2 GB and compares the peaks.
+The log is made of contract records whose responses hold at least 80 % of its bytes; at least a
+quarter of its bytes are beyond ASCII. CPU time is taken of one process in turns, so that a busy
+machine slows both alike. `--memory` scans 20 MB and 2 GB and compares the peaks.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 The text is the modules' own; nothing is said twice. A test compares the file with what this makes.
 """
 
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import sys

@@ -1,8 +1,8 @@
 """Log files as numbered lines: plain, gzip or zstd, from names, globs or standard input.
 
-A source that cannot be read is a value with its reason, not an exception: one vanished file must not
-cost the other ninety. Lines are handed on as bytes; what they mean is `logformats`' concern. Memory
-does not grow with the file: a line longer than the limit is skipped to its end and counted.
+A source that cannot be read is a value with its reason, not an exception: one vanished file must
+not cost the other ninety. Lines are handed on as bytes; what they mean is `logformats`' concern.
+Memory does not grow with the file: a line longer than the limit is skipped to its end and counted.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _unpacked(packed: IO[bytes]) -> IO[bytes] | None:
     head = buffered.peek(_SNIFF_BYTES)[:_SNIFF_BYTES]
     stream: IO[bytes] = buffered
     if head.startswith(_GZIP_MAGIC):
-        stream = io.BufferedReader(gzip.GzipFile(fileobj=buffered), _READ_BYTES)  # type: ignore[arg-type]
+        stream = io.BufferedReader(gzip.GzipFile(fileobj=buffered), _READ_BYTES)
     elif head.startswith(_ZSTD_MAGIC):
         import zstandard
 

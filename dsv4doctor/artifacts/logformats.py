@@ -1,11 +1,13 @@
-"""What one JSON value of a log is: a contract record, an OpenAI reply, a gateway's entry, a server's.
+"""What one JSON value of a log is: a contract record, an OpenAI reply, a gateway's entry, a
+server's.
 
-Pure: values in, records in the contract's form out. A record may carry `raw_text` instead of a response:
-a model's output before any parser, which the reader splits itself. Nothing here raises on odd input; a
-value of no known shape gives no record.
+Pure: values in, records in the contract's form out. A record may carry `raw_text` instead of a
+response: a model's output before any parser, which the reader splits itself. Nothing here raises
+on odd input; a value of no known shape gives no record.
 
-Sources: OpenAI's chat completion and batch formats; SGLang's `tokenizer_manager` request log (`--log-requests`)
-and `/generate` replies; vLLM's `logger.py` (`--enable-log-outputs`); Anthropic's messages format.
+Sources: OpenAI's chat completion and batch formats; SGLang's `tokenizer_manager` request log
+(`--log-requests`) and `/generate` replies; vLLM's `logger.py` (`--enable-log-outputs`);
+Anthropic's messages format.
 """
 
 from __future__ import annotations
@@ -128,10 +130,10 @@ def _from_any_reply(
         return
     if isinstance(reply, list):
         assembler = ChunkAssembler()
-        chunks = [assembler.feed(item) for item in reply if is_chunk(item)]
-        if chunks:
-            for built in assembler.finish():
-                yield {**built, **_base(entry), **_asked(request)}
+        for item in reply:
+            assembler.feed(item)
+        for built in assembler.finish():
+            yield {**built, **_base(entry), **_asked(request)}
         return
     if not isinstance(reply, Mapping):
         return
@@ -346,7 +348,7 @@ def _merge(reply: Record, delta: Mapping[str, Any]) -> None:
 
 def _merge_call(calls: dict[Any, Record], piece: Mapping[str, Any]) -> None:
     place = piece.get("index")
-    key = place if isinstance(place, int) else len(calls)
+    key: Any = place if isinstance(place, int) else len(calls)
     call = calls.get(key)
     # SGLang has sent a second call under the first one's index: a new id is a new call.
     if call is not None and piece.get("id") and call["id"] not in (None, piece["id"]):

@@ -1,11 +1,16 @@
 """SGLang's and vLLM's own request logs, as far as they hold the text of the reply.
 
-SGLang (`--log-requests --log-requests-level 2` or 3) writes `Finish: obj=…, out={…}`: the model's raw text.
-Lower levels, and level 2 beyond 2,048 characters, cut the text in the middle (` ... `), and what was cut
-cannot be judged. vLLM (`--enable-log-requests --enable-log-outputs`) writes `Generated response …: output: '…'`.
+SGLang (`--log-requests --log-requests-level 2` or 3) writes `Finish: obj=…, out={…}`: the model's
+raw text. Lower levels, and level 2 beyond 2,048 characters, cut the text in the middle (` ... `),
+and what was cut cannot be judged. vLLM (`--enable-log-requests --enable-log-outputs`) writes
+`Generated response …: output: '…'`.
 
-Sources: SGLang `managers/tokenizer_manager.py`, `utils/log_utils.py`; vLLM `entrypoints/logger.py`.
+Sources: SGLang `managers/tokenizer_manager.py`, `utils/log_utils.py`; vLLM
+`entrypoints/logger.py`.
 """
+
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

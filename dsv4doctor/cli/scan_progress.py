@@ -1,4 +1,5 @@
-"""How far a scan is, on stderr: a line that is redrawn on a terminal, notes as plain lines elsewhere."""
+"""How far a scan is, on stderr: a line that is redrawn on a terminal, notes as plain lines
+elsewhere."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 def lines_of(result: ScanResult, *, groups_shown: int) -> Iterator[str]:
-    """The result from top to bottom: verdict, counts, evidence, onset, groups, what was not read."""
+    """The result from top to bottom: verdict, counts, evidence, onset, groups, what was not
+    read."""
     totals = result.body["totals"]
     yield (
         f"{result.verdict}: {totals['corrupted']:,} of {totals['records']:,} responses corrupted"

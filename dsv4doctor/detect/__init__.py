@@ -1,4 +1,5 @@
-"""Every symptom there is, and the judgement over all of them. Adding one: write its module, add it here."""
+"""Every symptom there is, and the judgement over all of them. Adding one: write its module, add it
+here."""
 
 from __future__ import annotations
 

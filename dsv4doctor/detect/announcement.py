@@ -1,5 +1,8 @@
 """Sentences that announce an action: what a reply ends on when its tool call went missing."""
 
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import re

@@ -1,18 +1,19 @@
 """A reply that is well formed and does not hold the value that was planted for it.
 
-Seen: a call's argument, or the text, differs from the canary that the prompt asked to repeat; or a call
-that nobody asked for comes with it. The evidence says whose value came instead: the session's own of
-an earlier turn (a stale read) or nobody's (damage). Another session's value is `foreign_content`.
+Seen: a call's argument, or the text, differs from the canary that the prompt asked to repeat; or a
+call that nobody asked for comes with it. The evidence says whose value came instead: the session's
+own of an earlier turn (a stale read) or nobody's (damage). Another session's value is
+`foreign_content`.
 Why: this is the corruption that no other check sees, since the call is valid and merely wrong.
 Confirm: send the same history once more alone on an idle server; a right value then means that the
 cache and not the model was wrong.
-Source: https://github.com/sgl-project/sglang/pull/31348, https://github.com/sgl-project/sglang/issues/33397.
+Source: https://github.com/sgl-project/sglang/pull/31348,
+https://github.com/sgl-project/sglang/issues/33397.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os.path import commonprefix
 
 from dsv4doctor.canary import Canary, decode_canary, find_canaries
 from dsv4doctor.detect.detector import Detector, Seen
@@ -47,7 +48,7 @@ def _in_text(subject: Subject, canary: Canary) -> Iterator[Seen]:
         return
     at = content.find(wanted)
     if at < 0:
-        same = len(commonprefix([wanted, content.lstrip("\"'` \n")]))
+        same = _shared_length(wanted, content.lstrip("\"'` \n"))
         what = f"{canary.label}: the text leaves the planted passage after {same} characters"
         if same < len(wanted):
             what += (
@@ -64,6 +65,12 @@ def _around_text(subject: Subject, wanted: list[str]) -> Iterator[Seen]:
     if passage and at >= 0 and len(content) - len(passage) > _PASSAGE_SLACK + len(passage) // 4:
         rest = (content[:at].strip() or content[at + len(passage) :].strip())[:_SHOWN]
         yield _seen("content", f"text that nobody asked for: {rest!r}")
+
+
+def _shared_length(one: str, other: str) -> int:
+    """How many characters two texts share from their start."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _in_call(subject: Subject, canary: Canary) -> Iterator[Seen]:

@@ -1,12 +1,12 @@
 """Tool-call markup where the client should never see it.
 
-Seen: DSML tags, halves or orphans of them, V3 tool tokens or bare `<invoke>` elements in `content` or
-`reasoning_content`, or their remnants at the edge of an argument value or in a call's name.
+Seen: DSML tags, halves or orphans of them, V3 tool tokens or bare `<invoke>` elements in `content`
+or `reasoning_content`, or their remnants at the edge of an argument value or in a call's name.
 Why: the server's parser takes the block out of the text; what is left over means that the model
-wrote a damaged block, or that the parser cannot read a sound one (SGLang up to
-0.5.17 leaks on negative numbers). The client executes nothing and shows the user raw markup.
-Confirm: send the same request to `/generate`, which has no parser, and read the raw text; or run the
-strict reader over it. A sound block there and a leak here is the parser's fault.
+wrote a damaged block, or that the parser cannot read a sound one (SGLang up to 0.5.17 leaks on
+negative numbers). The client executes nothing and shows the user raw markup.
+Confirm: send the same request to `/generate`, which has no parser, and read the raw text; or run
+the strict reader over it. A sound block there and a leak here is the parser's fault.
 Source: https://github.com/sgl-project/sglang/issues/33397,
 https://github.com/vllm-project/vllm/pull/41834, https://github.com/sgl-project/sglang/pull/39435.
 """
@@ -78,7 +78,8 @@ def _counts(subject: Subject, piece: Fragment, loose: list[Fragment], quoted: Sp
 
 
 def _plain_is_call(subject: Subject, loose: list[Fragment]) -> bool:
-    """Plain `<invoke>` elements are XML like any other unless they spell a call to an offered tool."""
+    """Plain `<invoke>` elements are XML like any other unless they spell a call to an offered
+    tool."""
     offered = subject.tools or {}
     plain = [piece for piece in loose if piece.form is Form.PLAIN]
     named = [p.name for p in plain if p.element == "invoke" and not p.closing and p.name]
@@ -90,7 +91,8 @@ def _plain_is_call(subject: Subject, loose: list[Fragment]) -> bool:
 
 
 def _is_unmade_call(subject: Subject, text: str, pieces: tuple[Fragment, ...]) -> bool:
-    """True when the text spells a call to an offered tool and the reply makes none, though forced."""
+    """True when the text spells a call to an offered tool and the reply makes none, though
+    forced."""
     if subject.calls or not subject.is_forced:
         return False
     offered = subject.tools or {}
@@ -125,7 +127,8 @@ def _strong(pieces: tuple[Fragment, ...]) -> list[Fragment]:
 
 
 def _is_document(pieces: tuple[Fragment, ...], text: str) -> bool:
-    """True when every tag that opens is closed again and in order: a file about markup, no remnant."""
+    """True when every tag that opens is closed again and in order: a file about markup, no
+    remnant."""
     open_elements: list[str | None] = []
     for piece in pieces:
         if piece.form in (Form.HALF, Form.TORN, Form.ATTRIBUTE):

@@ -1,8 +1,8 @@
 """Nothing that could be seen: no text and no call.
 
 Seen: `content` null, empty, blank or made of zero-width characters, and no tool call.
-Why: a client shows a blank bubble and an agent stops. Newer parsers drop a damaged block silently, so
-that this is all that is left of it.
+Why: a client shows a blank bubble and an agent stops. Newer parsers drop a damaged block silently,
+so that this is all that is left of it.
 Confirm: count `usage.completion_tokens`: many tokens and no text means that the server threw them
 away; then look for "Dropping malformed DeepSeek invoke" in its log.
 Source: https://github.com/ROCm/ATOM/issues/1417, https://github.com/sgl-project/sglang/pull/39435.

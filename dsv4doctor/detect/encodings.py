@@ -1,4 +1,5 @@
-"""Traces of bytes read wrongly: replacement characters, mojibake, control and unassigned characters."""
+"""Traces of bytes read wrongly: replacement characters, mojibake, control and unassigned
+characters."""
 
 from __future__ import annotations
 

@@ -1,15 +1,18 @@
 """Somebody else's text in this reply.
 
 Seen: a canary code or session marker of another session; a path of another tenant; another system
-prompt read back; another conversation's particulars in a reply that shares not one word with its own
-request.
-Why: the gravest form. One user reads another's data, and it proves that pages or requests were mixed up
-rather than damaged.
-Confirm: drive sessions with canaries (`dsv4doctor repro`): a foreign code names its owner exactly. What is
-inferred from the words of an ordinary log is a hint to be looked at.
-Source: https://github.com/vllm-project/vllm-ascend/issues/14118, https://github.com/LMCache/LMCache/issues/4385,
-https://github.com/ggml-org/llama.cpp/issues/28056.
+prompt read back; another conversation's particulars in a reply that shares not one word with its
+own request.
+Why: the gravest form. One user reads another's data, and it proves that pages or requests were
+mixed up rather than damaged.
+Confirm: drive sessions with canaries (`dsv4doctor repro`): a foreign code names its owner exactly.
+What is inferred from the words of an ordinary log is a hint to be looked at.
+Source: https://github.com/vllm-project/vllm-ascend/issues/14118,
+https://github.com/LMCache/LMCache/issues/4385, https://github.com/ggml-org/llama.cpp/issues/28056.
 """
+
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

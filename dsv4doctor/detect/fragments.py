@@ -48,10 +48,13 @@ def _any(words: tuple[str, ...]) -> str:
 
 # Before any kind is looked for, one of these has to be there: the oddities that salad always has
 # some of. Each starts with a literal, so that the search runs at memory speed over healthy text.
-_PREFIXED = tuple(
-    re.compile(rf" {article} (?:(?:{_any(_NEVER_AFTER_ARTICLE)})[ \n]|[:;,.=)|>]+ )")
-    for article in _ARTICLES
-) + (re.compile(rf" (?P<again>{_any((*_NEVER_TWICE, 'minus'))}) (?P=again)[ \n]"),)
+_PREFIXED = (
+    *(
+        re.compile(rf" {article} (?:(?:{_any(_NEVER_AFTER_ARTICLE)})[ \n]|[:;,.=)|>]+ )")
+        for article in _ARTICLES
+    ),
+    re.compile(rf" (?P<again>{_any((*_NEVER_TWICE, 'minus'))}) (?P=again)[ \n]"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """Arguments of a call that are not one JSON object.
 
-Seen: `arguments` does not parse, holds text after the object, NaN, a key twice or a lone surrogate,
-is encoded twice, or is JSON but no object (null, a number, a string, an array).
+Seen: `arguments` does not parse, holds text after the object, NaN, a key twice or a lone
+surrogate, is encoded twice, or is JSON but no object (null, a number, a string, an array).
 Why: the client's `json.loads` fails or, worse, the call runs with half of its arguments. On SGLang
-0.5.23's own parser this is the usual form of a damaged call, since DSML no longer reaches `content`.
-Confirm: `json.loads(call["function"]["arguments"])`; then ask `/generate` for the raw text: a sound
-block there means that the parser broke it.
-Source: https://github.com/sgl-project/sglang/pull/39435, https://github.com/vllm-project/vllm/pull/54686.
+0.5.23's own parser this is the usual form of a damaged call, since DSML no longer reaches
+`content`.
+Confirm: `json.loads(call["function"]["arguments"])`; then ask `/generate` for the raw text: a
+sound block there means that the parser broke it.
+Source: https://github.com/sgl-project/sglang/pull/39435,
+https://github.com/vllm-project/vllm/pull/54686.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 
 def _is_own_cut(subject: Subject, call: Call) -> bool:
-    """True where the request's own limit cut the call; one that canaries wait for had room enough."""
+    """True where the request's own limit cut the call; one that canaries wait for had room
+    enough."""
     cut = call.arguments.is_cut and subject.finish == "length"
     return cut and not subject.exchange.canaries
 

@@ -1,12 +1,18 @@
 """Reasoning where the answer belongs, or the answer where the reasoning belongs.
 
-Seen: thinking tags or a monologue about "the user" in `content`; the answer, or a tool call's markup, in
-`reasoning_content` with nothing in `content`.
-Why: users read the model's private thoughts, or see nothing at all. It is mostly the reasoning parser
-(wrong name, or a template that opens the thinking itself), but damage at the switch looks the same.
-Confirm: look for `</think>` in the raw text of `/generate`; compare with `--reasoning-parser` unset.
-Source: https://github.com/ai-dynamo/dynamo/pull/10203, https://github.com/sgl-project/sglang/pull/32539.
+Seen: thinking tags or a monologue about "the user" in `content`; the answer, or a tool call's
+markup, in `reasoning_content` with nothing in `content`.
+Why: users read the model's private thoughts, or see nothing at all. It is mostly the reasoning
+parser (wrong name, or a template that opens the thinking itself), but damage at the switch looks
+the same.
+Confirm: look for `</think>` in the raw text of `/generate`; compare with `--reasoning-parser`
+unset.
+Source: https://github.com/ai-dynamo/dynamo/pull/10203,
+https://github.com/sgl-project/sglang/pull/32539.
 """
+
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How a text ends: the period with which its tail repeats, and how much of the tail is new.
 
-Everything looks at the last few thousand characters only and searches in C, so that the cost does not
-grow with the text.
+Everything looks at the last few thousand characters only and searches in C, so that the cost does
+not grow with the text.
 """
 
 from __future__ import annotations
@@ -146,6 +146,7 @@ def novelty(items: list[str], size: int) -> float:
 
 
 def words_of(text: str, *, fold_digits: bool) -> list[str]:
-    """The words of a text, lower-cased; digits folded to one where counters must not count as new."""
+    """The words of a text, lower-cased; digits folded to one where counters must not count as
+    new."""
     lowered = text.lower()
     return _WORD.findall(_DIGITS.sub("0", lowered) if fold_digits else lowered)

@@ -1,7 +1,8 @@
 """Which of several labels is the primary one: the cause before its consequences.
 
-The order is written once, here, and documented in docs/rules.md. It follows two thoughts: what says
-most about where the damage arose comes first, and a symptom that another one explains comes after it.
+The order is written once, here, and documented in docs/rules.md. It follows two thoughts: what
+says most about where the damage arose comes first, and a symptom that another one explains comes
+after it.
 """
 
 from __future__ import annotations

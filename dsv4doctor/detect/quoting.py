@@ -43,7 +43,8 @@ class Spans:
         return bool(self._starts)
 
     def cut_from(self, text: str, filler: str = " ") -> str:
-        """`text` with every interval replaced by `filler`, line breaks of the interval kept once."""
+        """`text` with every interval replaced by `filler`, line breaks of the interval kept
+        once."""
         parts: list[str] = []
         last = 0
         for start, end in zip(self._starts, self._ends, strict=True):

@@ -1,12 +1,14 @@
 """Output that goes round in circles to its very end.
 
-Seen: the tail of a text is one unit over and over (a character, a word, a phrase, a paragraph), or a
-template with changing nouns or numbers until the budget is gone; or one call is issued many times.
+Seen: the tail of a text is one unit over and over (a character, a word, a phrase, a paragraph), or
+a template with changing nouns or numbers until the budget is gone; or one call is issued many
+times.
 Why: a model that attends to the wrong entries falls into loops, and a loop costs the whole budget.
 It must stay collapsed to the end: songs, tables and logs repeat and recover.
 Confirm: count distinct 8-grams per window along the text; a healthy long answer does not collapse.
 Compare output lengths per arm: loops show as a mean near `max_tokens`.
-Source: https://github.com/sgl-project/sglang/issues/33397, https://github.com/sgl-project/sglang/issues/36179,
+Source: https://github.com/sgl-project/sglang/issues/33397,
+https://github.com/sgl-project/sglang/issues/36179,
 https://github.com/MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark/pull/113.
 """
 
@@ -196,10 +198,14 @@ def detect(subject: Subject) -> Iterator[Seen]:
         if len(text.text) < _MIN_CHARS:
             continue
         period = tail_period(text.text)
-        if period and _is_flood(period, text, cut=cut, asked=False):
-            if _is_flood(period, text, cut=cut, asked=asks_for_repetition(subject)):
-                yield _flood(text, period)
-                return
+        # The prompt is read only where it matters.
+        if (
+            period
+            and _is_flood(period, text, cut=cut, asked=False)
+            and _is_flood(period, text, cut=cut, asked=asks_for_repetition(subject))
+        ):
+            yield _flood(text, period)
+            return
         if compressed_share(text.text.rstrip()[-SHARE_TAIL:]) > _COMPRESSIBLE:
             continue
         if (what := _collapse(text, cut=cut)) and not asks_for_repetition(subject):
@@ -258,7 +264,8 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
 
 
 def _is_wordy(unit: str) -> bool:
-    """True when a unit is made of words: letters carry it, not digits, marks or one letter's run."""
+    """True when a unit is made of words: letters carry it, not digits, marks or one letter's
+    run."""
     letters = len(_LETTERS.findall(unit))
     return (
         bool(_WORDISH.search(unit * 2)) and letters >= 0.4 * len(unit) and len(set(unit)) > 1
@@ -271,7 +278,8 @@ def _is_fill(unit: str) -> bool:
 
 
 def _is_list(unit: str) -> bool:
-    """True for one value and its separator (`,NA`, `0;`), or for tags that close what was opened."""
+    """True for one value and its separator (`,NA`, `0;`), or for tags that close what was
+    opened."""
     value = unit.strip()
     if _TAGS.fullmatch(value):
         return True

@@ -1,5 +1,8 @@
 """What the request was about, as far as it excuses what would otherwise be a symptom."""
 
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import re

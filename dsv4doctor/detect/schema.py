@@ -1,7 +1,7 @@
 """JSON Schema for tool arguments: the first rule that a value breaks, in one line.
 
-Validators are kept, since a log repeats its tools in every record. No reference is ever fetched, and
-a schema's own regular expressions run under a time limit: schemas come from the log.
+Validators are kept, since a log repeats its tools in every record. No reference is ever fetched,
+and a schema's own regular expressions run under a time limit: schemas come from the log.
 """
 
 from __future__ import annotations

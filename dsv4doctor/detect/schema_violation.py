@@ -1,12 +1,14 @@
 """A call that JSON accepts and the request does not.
 
 Seen: arguments that break the tool's JSON Schema (a required key missing, a number as a string, a
-value outside the enum), sit one level too deep inside an undeclared `arguments` or `input`, two calls
-with one id or index, a call although `tool_choice` was `none` or named another tool.
+value outside the enum), sit one level too deep inside an undeclared `arguments` or `input`, two
+calls with one id or index, a call although `tool_choice` was `none` or named another tool.
 Why: the tool fails, or runs on the wrong thing; agents then loop. `{}` for a required parameter is
 what several parsers leave of a damaged block.
-Confirm: validate the arguments against `tools[].function.parameters` with any JSON Schema validator.
-Source: https://github.com/sgl-project/sglang/pull/39435, https://github.com/vllm-project/vllm/pull/54686.
+Confirm: validate the arguments against `tools[].function.parameters` with any JSON Schema
+validator.
+Source: https://github.com/sgl-project/sglang/pull/39435,
+https://github.com/vllm-project/vllm/pull/54686.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Scripts that break into one another: words of one writing system spliced into sentences of another.
+"""Scripts that break into one another: words of one writing system spliced into sentences of
+another.
 
-A family is one or more scripts that belong together (Han with the kana, Hangul with Han). Latin goes with
-everything: product names stand in every language. What counts is a splice: a foreign word with only
-blanks (or nothing, or emoji) between it and the words around it. Lists, tables, quotations, brackets and
-code set their foreign words apart and are no splices.
+A family is one or more scripts that belong together (Han with the kana, Hangul with Han). Latin
+goes with everything: product names stand in every language. What counts is a splice: a foreign
+word with only blanks (or nothing, or emoji) between it and the words around it. Lists, tables,
+quotations, brackets and code set their foreign words apart and are no splices.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 
 import regex
 
-# Scripts in which running text is written, by family. Rare and historic scripts are one family each.
+# Scripts in which running text is written, by family. Rare and historic scripts are one family
+# each.
 _FAMILIES = {
     "Latin": "Latin",
     "Cyrillic": "Cyrillic",
@@ -52,14 +54,16 @@ _FAMILIES = {
 _SCRIPT_PATTERNS = {script: regex.compile(rf"\p{{Script={script}}}") for script in _FAMILIES}
 # A word: letters with their marks; digits are transparent.
 _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\u200c\u200d]*")
-# What may stand between two words of one sentence without setting them apart: blanks, digits, emoji.
+# What may stand between two words of one sentence without setting them apart: blanks, digits,
+# emoji.
 _OPEN_GAP = regex.compile(r"[ \t\d]*(?:[\p{Extended_Pictographic}\ufe0f\u200d][ \t]*)*")
 _MATH_LETTERS = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splice:
-    """A word of a foreign family inside a sentence: `text[start:end]`; `glued` where no blank parts it."""
+    """A word of a foreign family inside a sentence: `text[start:end]`; `glued` where no blank
+    parts it."""
 
     start: int
     end: int
@@ -69,7 +73,8 @@ class Splice:
 
 
 def family_of(char: str) -> str | None:
-    """The family of a letter; None for digits, marks, punctuation and letters common to many scripts."""
+    """The family of a letter; None for digits, marks, punctuation and letters common to many
+    scripts."""
     try:
         return _KNOWN[char]
     except KeyError:
@@ -93,7 +98,7 @@ def families_in(text: str) -> frozenset[str]:
     """The families whose letters occur in `text`."""
     if text.isascii():
         return _LATIN_ONLY
-    return frozenset(map(family_of, set(text))) - _NONE
+    return frozenset(f for f in map(family_of, set(text)) if f is not None)
 
 
 def letters_of(families: set[str], text: str) -> int:
@@ -102,7 +107,6 @@ def letters_of(families: set[str], text: str) -> int:
 
 
 _LATIN_ONLY = frozenset({"Latin"})
-_NONE = frozenset({None})
 
 
 def splices(text: str) -> tuple[str, tuple[Splice, ...]]:

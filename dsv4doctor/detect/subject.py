@@ -4,6 +4,9 @@ Everything that several detectors need is worked out once here and lazily, so th
 costs little.
 """
 
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import json
@@ -25,7 +28,7 @@ INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\
 _STRIP_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
 
 
-class lazy(Generic[S, T]):  # noqa: N801 - used as a decorator, like property
+class lazy(Generic[S, T]):
     """A property worked out on first use; `functools.cached_property` without 3.11's lock."""
 
     def __init__(self, work_out: Callable[[S], T]) -> None:
@@ -42,7 +45,8 @@ class lazy(Generic[S, T]):  # noqa: N801 - used as a decorator, like property
 
 
 class Text:
-    """A text of the reply and where it stands: `content`, `reasoning_content`, `tool_calls[0].…`."""
+    """A text of the reply and where it stands: `content`, `reasoning_content`,
+    `tool_calls[0].…`."""
 
     def __init__(self, where: str, text: str, *, in_call: bool = False) -> None:
         self.where = where

@@ -1,7 +1,7 @@
 """Changes of language in mid-sentence, told by function words alone.
 
-People borrow nouns from other languages, never the small words: a sentence that says `und`, `the` and
-`mit` by turns was written by nobody.
+People borrow nouns from other languages, never the small words: a sentence that says `und`, `the`
+and `mit` by turns was written by nobody.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Function words and the languages that share them. Two in a row that no language shares are a switch.
+# Function words and the languages that share them. Two in a row that no language shares are a
+# switch.
 _FUNCTION_WORDS = {
     "en": "the of and which with this that from have because their would about",
     "de": "und nicht mit ist das auf eine einen einem eines dem wird auch werden oder nach wie sich"

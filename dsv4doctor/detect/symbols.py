@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-# Symbols of prose and mathematics come alone or in families; boxes, arrows, operators, emoji, Braille and
-# block elements are drawn with. What is left is what keyboards and code pages have at their edges.
+# Symbols of prose and mathematics come alone or in families; boxes, arrows, operators, emoji,
+# Braille and block elements are drawn with. What is left is what keyboards and code pages have at
+# their edges.
 _ODD = re.compile(r"[¶§°¬µ¤¦¨¯´¸ªº†‡※⌂⌐◊✱ﬀ-ﬆ⁂⁎℮℗℠™®©¿¡‰‱₪₫₭₮₯₰₱₲₳₴₵‹›‚„ˆ˜ƒ∂∆∏∑√∞∫≈≠≤≥⌠⌡╪╫╬]")
 _RUN = re.compile(r"(?:[^\w\s]|[ﬀ-ﬆµªºƒ]|[ \t])+")
 MIN_SYMBOLS = 8

@@ -1,11 +1,13 @@
 """Text that is no language: wrong scripts, wrong bytes, pieces of a vocabulary.
 
-Seen: words of several writing systems spliced into one sentence, replacement characters and mojibake,
-control or unassigned characters, runs of unrelated symbols, sentence fragments and word pieces that no
-grammar allows, the words of the request misspelt in a call.
+Seen: words of several writing systems spliced into one sentence, replacement characters and
+mojibake, control or unassigned characters, runs of unrelated symbols, sentence fragments and word
+pieces that no grammar allows, the words of the request misspelt in a call.
 Why: attention that reads wrong entries, or a broken detokenizer, degrades words first.
-Confirm: repeat the request at temperature 0, alone: a model fault comes back, a cache fault does not.
-Source: https://github.com/vllm-project/vllm/pull/41834, https://github.com/sgl-project/sglang/issues/33397,
+Confirm: repeat the request at temperature 0, alone: a model fault comes back, a cache fault does
+not.
+Source: https://github.com/vllm-project/vllm/pull/41834,
+https://github.com/sgl-project/sglang/issues/33397,
 https://github.com/vllm-project/vllm/issues/28830.
 """
 
@@ -30,8 +32,9 @@ from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import symbol_noise
 from dsv4doctor.label import Label
 
-# Foreign families spliced into one text. Three unrelated scripts in one sentence are nobody's style;
-# two need more than one word each; one needs several words and a request that knows nothing of it.
+# Foreign families spliced into one text. Three unrelated scripts in one sentence are nobody's
+# style; two need more than one word each; one needs several words and a request that knows nothing
+# of it.
 FAMILIES_SURE = 3
 _SPLICES_TWO_FAMILIES = 3
 _SPLICES_ONE_FAMILY = 3

@@ -1,8 +1,12 @@
 """Whether a reply answers another question than the one asked.
 
-Sharing no word with the request is common and harmless: it takes a positive sign on top of it, such as
-figures that are not those of the sum, or particulars of an agreement that the request knows nothing of.
+Sharing no word with the request is common and harmless: it takes a positive sign on top of it,
+such as figures that are not those of the sum, or particulars of an agreement that the request
+knows nothing of.
 """
+
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

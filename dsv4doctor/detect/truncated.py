@@ -1,13 +1,16 @@
 """A reply that ends before it is done.
 
-Seen: `finish_reason` is `length` or missing, or the reply says `stop` and breaks off in the middle of a
-sentence. A cut by the request's own `max_tokens` is named and is no corruption.
-Why: a stream without a finish reason was cut by a dying worker or a proxy, and clients that do not look
-take half an answer (or half a call) for a whole one.
+Seen: `finish_reason` is `length` or missing, or the reply says `stop` and breaks off in the middle
+of a sentence. A cut by the request's own `max_tokens` is named and is no corruption.
+Why: a stream without a finish reason was cut by a dying worker or a proxy, and clients that do not
+look take half an answer (or half a call) for a whole one.
 Confirm: look for `finish_reason` and `data: [DONE]` at the end of the raw stream; compare
 `usage.completion_tokens` with `max_tokens`.
 Source: https://github.com/esengine/DeepSeek-Reasonix/pull/3957.
 """
+
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """A call to a tool that was not offered.
 
-Seen: a name that is in none of the request's `tools`: a synonym, a piece of the right name, a stray
-token before it, the word `function`, markup, nothing.
-Why: the client cannot run it. A name that lost or gained a token is what a damaged cache entry does to
-the one word that must be exact; another session's tool is foreign content.
-Confirm: compare the name with `tools[].function.name`; a wholly foreign name is worth a look at which
-other session offered it.
-Source: https://github.com/sgl-project/sglang/issues/33397, https://github.com/vllm-project/vllm/pull/41834.
+Seen: a name that is in none of the request's `tools`: a synonym, a piece of the right name, a
+stray token before it, the word `function`, markup, nothing.
+Why: the client cannot run it. A name that lost or gained a token is what a damaged cache entry
+does to the one word that must be exact; another session's tool is foreign content.
+Confirm: compare the name with `tools[].function.name`; a wholly foreign name is worth a look at
+which other session offered it.
+Source: https://github.com/sgl-project/sglang/issues/33397,
+https://github.com/vllm-project/vllm/pull/41834.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Reads what is left of tool-call markup in a text, however damaged: tags, halves, orphans, remnants.
+"""Reads what is left of tool-call markup in a text, however damaged: tags, halves, orphans,
+remnants.
 
-Nothing is required to match anything: bars may be full-width, ASCII, doubled or HTML-escaped, names
-may carry V4.1's blank, tags may be cut at the end of the text or torn in the middle. The reader says
-what stands where; whether that is a leak or a quotation is for the detector to decide.
+Nothing is required to match anything: bars may be full-width, ASCII, doubled or HTML-escaped,
+names may carry V4.1's blank, tags may be cut at the end of the text or torn in the middle. The
+reader says what stands where; whether that is a leak or a quotation is for the detector to decide.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
-    """One piece of markup: `text[start:end]`. `element` is `block`, `invoke`, `parameter` or None."""
+    """One piece of markup: `text[start:end]`. `element` is `block`, `invoke`, `parameter` or
+    None."""
 
     form: Form
     start: int

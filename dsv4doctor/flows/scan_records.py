@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dsv4doctor.artifacts.logformats import ChunkAssembler, is_chunk, records_in
 from dsv4doctor.artifacts.logfiles import Line
+from dsv4doctor.artifacts.logformats import ChunkAssembler, is_chunk, records_in
 from dsv4doctor.artifacts.serverlogs import looks_like_log, record_of_line
 from dsv4doctor.detect import judge
 from dsv4doctor.dsml.strict import DsmlError, read_strict
@@ -188,7 +188,8 @@ def time_of(record: Mapping[str, Any]) -> Any:
 
 
 def group_value(record: Mapping[str, Any], key: str) -> str:
-    """The value to group by: `model`, `host`, `time` (the hour), or any dotted path; `-` if absent."""
+    """The value to group by: `model`, `host`, `time` (the hour), or any dotted path; `-` if
+    absent."""
     if key == "time":
         from dsv4doctor.flows.scan_trend import hour_of
 

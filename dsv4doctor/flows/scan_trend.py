@@ -1,4 +1,5 @@
-"""When it began: corruption over time, in bounded memory, and the place where the rate changes most."""
+"""When it began: corruption over time, in bounded memory, and the place where the rate changes
+most."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-# Twice the log-likelihood gained by two rates instead of one from which a change is told; the place is
-# chosen, so this stands well above the 3.84 of a place given beforehand.
+# Twice the log-likelihood gained by two rates instead of one from which a change is told; the
+# place is chosen, so this stands well above the 3.84 of a place given beforehand.
 MIN_LIKELIHOOD_RATIO = 12.0
 # A first bucket of a minute; doubled as long as there would be more buckets than this.
 _FIRST_BUCKET_S = 60

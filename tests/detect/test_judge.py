@@ -1,4 +1,8 @@
-"""The judgement as a whole: the public cases, the order of labels, and that nothing makes it fail."""
+"""The judgement as a whole: the public cases, the order of labels, and that nothing makes it
+fail."""
+
+# Long lines: tables of cases, a row each.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

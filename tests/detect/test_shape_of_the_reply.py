@@ -1,5 +1,8 @@
 """Missing calls, misplaced reasoning, truncation, emptiness and foreign content."""
 
+# Long lines: tables of cases, a row each.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import pytest

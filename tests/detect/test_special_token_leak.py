@@ -1,5 +1,8 @@
 """Control tokens of every common chat template, leaked or talked about."""
 
+# Long lines: tables of cases, a row each.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,8 @@
-"""Salad of scripts, bytes, symbols and word pieces; never code-switching, glossaries or mathematics."""
+"""Salad of scripts, bytes, symbols and word pieces; never code-switching, glossaries or
+mathematics."""
+
+# Long lines: tables of cases, a row each.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

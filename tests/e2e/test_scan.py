@@ -1,5 +1,8 @@
 """`dsv4doctor scan` as a process: every form of log, every bad input, codes, streams and files."""
 
+# Long lines: tables of cases, a row each.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import csv

@@ -1,5 +1,8 @@
 """Faults put into clean texts, seeded: every kind of the contract, at several sizes and places."""
 
+# Long lines: tables of cases, a row each.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import json
@@ -33,18 +36,73 @@ BLOCK = (
     '<｜DSML｜parameter name="mode" string="false">-12</｜DSML｜parameter>\n'
     "</｜DSML｜invoke>\n</｜DSML｜tool_calls>"
 )
-WORDS = "the log says that every open lease is held by one worker and the queue waits".split()
+WORDS = [
+    "the",
+    "log",
+    "says",
+    "that",
+    "every",
+    "open",
+    "lease",
+    "is",
+    "held",
+    "by",
+    "one",
+    "worker",
+    "and",
+    "the",
+    "queue",
+    "waits",
+]
 SCRIPTS = (
     "смотри лог очередь снова", "接続 設定 確認 再起動", "连接 检查 网络 设置", "서버 설정 확인 다시",
     "فتح الملف الخدمة أعد", "सर्वर पोर्ट फ़ाइल दोबारा", "เปิด ไฟล์ พอร์ต บริการ", "σειρά δίσκος αρχείο θύρα",
     "פתח קובץ שירות שוב", "சேவை கோப்பு மீண்டும் இணைப்பு",
 )  # fmt: skip
-# Pieces as a broken decoder strings them together within one script: function words of English and other
-# languages, suffixes, stray marks.
-PIECES = (
-    "the of and to a which then was is by und mit nicht das les dans pour los una ing tion ization ment"
-    " ,- ); }} ) | -- ,, ___ => half-- then-- un- lamp Wolke Suppe of) row"
-).split()
+# Pieces as a broken decoder strings them together within one script: function words of English and
+# other languages, suffixes, stray marks.
+PIECES = [
+    "the",
+    "of",
+    "and",
+    "to",
+    "a",
+    "which",
+    "then",
+    "was",
+    "is",
+    "by",
+    "und",
+    "mit",
+    "nicht",
+    "das",
+    "les",
+    "dans",
+    "pour",
+    "los",
+    "una",
+    "ing",
+    "tion",
+    "ization",
+    "ment",
+    ",-",
+    ");",
+    "}}",
+    ")",
+    "|",
+    "--",
+    ",,",
+    "___",
+    "=>",
+    "half--",
+    "then--",
+    "un-",
+    "lamp",
+    "Wolke",
+    "Suppe",
+    "of)",
+    "row",
+]
 
 
 def record(content: Any, *, finish: str | None = "stop", **more: Any) -> Record:

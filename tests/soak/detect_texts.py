@@ -1,9 +1,10 @@
-"""Clean responses cut from real text that lies on a Debian machine with Python: the soak's raw stuff.
+"""Clean responses cut from real text that lies on a Debian machine with Python: the soak's raw
+stuff.
 
-Nothing is shipped: manual pages in many languages, message catalogues, source code in many languages,
-documentation, tables and data are read where packages put them. The same machine gives the same
-pieces in the same order for the same seed. A piece is a whole number of lines, as a model would write
-them, or (for catalogues) a list of messages.
+Nothing is shipped: manual pages in many languages, message catalogues, source code in many
+languages, documentation, tables and data are read where packages put them. The same machine gives
+the same pieces in the same order for the same seed. A piece is a whole number of lines, as a model
+would write them, or (for catalogues) a list of messages.
 """
 
 from __future__ import annotations
@@ -53,11 +54,10 @@ def _read(path: Path) -> str | None:
 def _roff(text: str) -> str:
     """A manual page without its macros, near enough to what `man` shows."""
     lines = []
-    for line in text.splitlines():
-        if line.startswith(('.\\"', "'\\\"")):
+    for source in text.splitlines():
+        if source.startswith(('.\\"', "'\\\"")):
             continue
-        if line.startswith((".", "'")):
-            _, _, line = line.partition(" ")
+        line = source.partition(" ")[2] if source.startswith((".", "'")) else source
         line = _ROFF.sub("", line).replace("\\-", "-").replace("\\e", "\\").replace("\\ ", " ")
         lines.append(line.replace("\\(aq", "'").replace("\\(co", "(c)").replace("\\&", ""))
     return "\n".join(lines)
@@ -92,9 +92,33 @@ class Kind:
     convert: Callable[[str], str] = _plain
 
 
-_MAN_LANGUAGES = (
-    "cs da de es fi fr hr hu id it ja ko nl pl pt pt_BR ro ru sl sr sv tr uk zh_CN zh_TW".split()
-)
+_MAN_LANGUAGES = [
+    "cs",
+    "da",
+    "de",
+    "es",
+    "fi",
+    "fr",
+    "hr",
+    "hu",
+    "id",
+    "it",
+    "ja",
+    "ko",
+    "nl",
+    "pl",
+    "pt",
+    "pt_BR",
+    "ro",
+    "ru",
+    "sl",
+    "sr",
+    "sv",
+    "tr",
+    "uk",
+    "zh_CN",
+    "zh_TW",
+]
 _SHARE, _LIB = "/usr/share", "/usr/lib"
 _VENV = str(Path(__file__).parents[2] / ".venv")
 _CODE = {
@@ -148,7 +172,53 @@ KINDS: tuple[Kind, ...] = (
     Kind("po", (_SHARE, _LIB), ("*.po",)),
     Kind("tex", (_SHARE, _LIB, _VENV), ("*.tex", "*.bib", "*.sty")),
 )
-_LOCALES = "ar be bg bn ca el eo et eu fa ga gl gu he hi is ka kk km kn ku lt lv mk ml mr ms nb ne pa ro si sk sq ta te th tl ur uz vi zh_CN ja ko ru".split()
+_LOCALES = [
+    "ar",
+    "be",
+    "bg",
+    "bn",
+    "ca",
+    "el",
+    "eo",
+    "et",
+    "eu",
+    "fa",
+    "ga",
+    "gl",
+    "gu",
+    "he",
+    "hi",
+    "is",
+    "ka",
+    "kk",
+    "km",
+    "kn",
+    "ku",
+    "lt",
+    "lv",
+    "mk",
+    "ml",
+    "mr",
+    "ms",
+    "nb",
+    "ne",
+    "pa",
+    "ro",
+    "si",
+    "sk",
+    "sq",
+    "ta",
+    "te",
+    "th",
+    "tl",
+    "ur",
+    "uz",
+    "vi",
+    "zh_CN",
+    "ja",
+    "ko",
+    "ru",
+]
 
 
 @lru_cache(maxsize=8)
