@@ -243,6 +243,11 @@ def _told_plainly(route: Route) -> Iterator[None]:
     except paramiko.ChannelException as error:
         raise HostUnreachable(f"{where}: the jump host cannot reach it: {error.text}") from error
     except paramiko.SSHException as error:
+        if "No authentication methods" in str(error):
+            raise HostUnreachable(
+                f"{where}: there is no key to log in with",
+                "load one into the agent (ssh-add), or name it: IdentityFile in ~/.ssh/config",
+            ) from error
         hint = ALGORITHM_HINT if "acceptable" in str(error) else "try `ssh -v` to the same host"
         raise HostUnreachable(f"{where}: {error}", hint) from error
     except (OSError, EOFError) as error:

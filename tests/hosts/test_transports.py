@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from needs import program
 from sshd import SshLab
 
 from dsv4doctor.errors import UsageError
@@ -316,3 +317,51 @@ def test_a_container_prefix_is_put_in_front(transport: Transport):
     """`env` stands where `docker exec -i NAME` would: it passes stdin and arguments on."""
     command = Command(script='echo "$INSIDE"', prefix=("env", "INSIDE=a 'b' c"))
     assert transport.run(command).stdout == b"a 'b' c\n"
+
+
+def alias(lab: SshLab, name: str, *, identity: Path) -> str:
+    """One more name of `one`, with another key, in a file that the configuration includes."""
+    server = lab.servers["one"]
+    return (
+        f"Host {name}\n  HostName {server.address}\n  Port {server.port}\n"
+        f"  IdentityFile {identity}\n  UserKnownHostsFile {lab.known_hosts}\n"
+    )
+
+
+def test_an_included_configuration_and_the_agents_keys_are_used(
+    lab: SshLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "more").write_text(alias(lab, "by-agent", identity=tmp_path / "absent"))
+    (tmp_path / "config").write_text(f"Include {tmp_path}/more\n")
+    host = Host(name="by-agent")
+    monkeypatch.setenv("HOME", str(tmp_path))  # no keys of the person who runs the tests
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    with pytest.raises(HostUnreachable, match="no key to log in with"):
+        SshTransport(host, config_file=tmp_path / "config")
+    socket_path = tmp_path / "agent"
+    agent = subprocess.Popen(
+        [program("ssh-agent", package="openssh-client"), "-D", "-a", socket_path],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        assert wait_until(socket_path.exists, within_s=10)
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket_path))
+        subprocess.run(["ssh-add", "-q", lab.folder / "user_key"], check=True)
+        transport = SshTransport(host, config_file=tmp_path / "config")
+        assert transport.run(argv_command(["echo", "in"])).stdout == b"in\n"
+        transport.close()
+    finally:
+        agent.terminate()
+        agent.wait(timeout=10)
+
+
+def test_a_key_with_a_passphrase_is_named_with_the_way_out(
+    lab: SshLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    key = tmp_path / "locked"
+    subprocess.run([lab.keygen, "-q", "-t", "ed25519", "-N", "open sesame", "-f", key], check=True)
+    (tmp_path / "config").write_text(alias(lab, "locked", identity=key))
+    with pytest.raises(HostUnreachable, match="passphrase") as caught:
+        SshTransport(Host(name="locked"), config_file=tmp_path / "config")
+    assert "ssh-add" in caught.value.hint
