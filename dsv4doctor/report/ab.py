@@ -25,6 +25,9 @@ _TONES = {"differ": Tone.BAD, "equivalent": Tone.GOOD, "undecided": Tone.CAUTION
 _VERDICT_TONES = {"differ": Tone.BAD, "equivalent": Tone.GOOD, "undecided": Tone.PLAIN}
 # A comparison of many arms: past this the table alone tells them.
 _MOST_SENTENCES = 15
+# Of a moment the time of day, and the width of a bar: a block's row has many cells.
+_TIME_OF_DAY = slice(11, 19)
+_BLOCK_WIDTH = 20
 
 
 def build_ab_report(
@@ -193,7 +196,7 @@ def _drift(data: Mapping[str, Any]) -> Section | None:
         Column(title="block", is_number=True),
         Column(title="round", is_number=True),
         Column(title="arm"),
-        Column(title="began"),
+        Column(title="began (UTC)"),
         Column(title="seconds", is_number=True),
         Column(title="corrupted", is_number=True),
         Column(title="failed", is_number=True),
@@ -204,11 +207,11 @@ def _drift(data: Mapping[str, Any]) -> Section | None:
             count(block["number"] + 1),
             count(block["round"] + 1),
             block["arm"],
-            moment(block["began_unix"]),
+            moment(block["began_unix"])[_TIME_OF_DAY],
             f"{block['seconds']:.0f}",
             f"{block['corrupted_sessions']} of {block['sessions']}",
             f"{block['failed_sessions']}{', wedged' if block['wedge'] else ''}",
-            forest_line(block["session_rate"], scale),
+            forest_line(block["session_rate"], scale, _BLOCK_WIDTH),
         )
         for block in blocks
     )

@@ -16,16 +16,16 @@ def forest_scale(rates: Sequence[Mapping[str, Any]]) -> float:
     return next((scale for scale in _SCALES if scale >= highest), 1.0)
 
 
-def forest_line(rate: Mapping[str, Any], scale: float) -> str:
+def forest_line(rate: Mapping[str, Any], scale: float, width: int = WIDTH) -> str:
     """`·` is empty, `●` the estimate; without sessions the line is empty."""
     if rate["estimate"] is None:
-        return "·" * WIDTH
+        return "·" * width
 
     def at(share: float) -> int:
-        return min(WIDTH - 1, round(share / scale * (WIDTH - 1)))
+        return min(width - 1, round(share / scale * (width - 1)))
 
     low, high = at(rate["low"]), at(rate["high"])
-    cells = ["·"] * WIDTH
+    cells = ["·"] * width
     cells[low : high + 1] = "─" * (high + 1 - low)
     cells[low], cells[high] = "├", "┤"
     cells[at(rate["estimate"])] = "●"

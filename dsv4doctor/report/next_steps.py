@@ -81,6 +81,9 @@ def _lab_flags(lab: Mapping[str, Any]) -> list[str]:
         words += ["--lab-fault", str(name)]
     for name in sequence(lab.get("fixes")):
         words += ["--lab-fix", str(name)]
+    for switch in sequence(lab.get("switches")):
+        if len(sequence(switch)) == 2:
+            words += ["--lab-option", f"{switch[0]}={switch[1]}"]
     return words
 
 

@@ -287,9 +287,10 @@ def test_times_that_cannot_be_believed_are_marked() -> None:
                 "hicache": False,
                 "faults": ["none", "x y"],
                 "fixes": ["index-gate"],
+                "switches": [["device-pages", "120"]],
             },
             "$ dsv4doctor repro --lab-index-k fp8 --lab-hicache off --lab-fault none --lab-fault "
-            "'x y' --lab-fix index-gate --seed 42 --sessions 60",
+            "'x y' --lab-fix index-gate --lab-option device-pages=120 --seed 42 --sessions 60",
         ),
     ],
 )
