@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+# The lab's arithmetic is many small products: threads only get in each other's way. Read by numpy
+# when it is first imported, so this stands before any test module.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Heavier suites run only when asked for by their marker.
 OPT_IN = ("soak", "upstream", "realserver", "gpu")
 
