@@ -184,10 +184,9 @@ def ab(
     if context.invoked_subcommand is not None:
         return
     from dsv4doctor.cli.ab_live import ab_display
-    from dsv4doctor.experiment.arms import parse_arms
     from dsv4doctor.finding import Severity
     from dsv4doctor.flows.ab import run_ab
-    from dsv4doctor.flows.ab_setup import AbPlan, resumed
+    from dsv4doctor.flows.ab_setup import AbPlan, parse_arms, resumed
     from dsv4doctor.flows.repro_plan import load_scenario
 
     plan = AbPlan(
@@ -270,7 +269,7 @@ def _rounds(blocks: int | None, max_sessions: int | None, sessions: int) -> int:
 
 
 def _refuse_contradictions(plan: AbPlan, *, is_lab_named: bool) -> None:
-    from dsv4doctor.experiment.arms import ArmKind
+    from dsv4doctor.flows.ab_setup import ArmKind
 
     named = [
         flag

@@ -109,6 +109,7 @@ class Keeper:
         self._run = run
         self._owner = owner
         self._beats = 0
+        shell.holder = run
 
     def take(self) -> bool:
         """Mark the host as ours. True where this run held it already (a run that is resumed).
@@ -122,7 +123,8 @@ class Keeper:
             '  rm -f "$S/restore.sh" "$S/restored" "$S/stop.sh" "$S"/*/touched\n'
             f'  printf "%s" {shlex.quote(self._owner)} >"$S/lock/owner" && '
             f'date -u +%Y-%m-%dT%H:%M:%SZ >"$S/lock/since" && '
-            f'printf "%s" {shlex.quote(self._run)} >"$S/lock/run"\n'
+            f'printf "%s" {shlex.quote(self._run)} >"$S/lock/run" || '
+            '{ rm -rf "$S/lock"; exit 1; }\n'
             'else cat "$S/lock/run" 2>/dev/null; echo; cat "$S/lock/owner" "$S/lock/since"; fi',
             "marking it as under experiment",
         ).text
@@ -140,9 +142,13 @@ class Keeper:
     def install(self, script: str) -> None:
         """Put the restore script, the library and the deadman on the host."""
         folder = self._shell.folder
-        self._shell.put(f"{folder}/host.sh", data_file("host.sh"))
-        self._shell.put(f"{folder}/deadman.sh", data_file("deadman.sh"))
-        self._shell.put(f"{folder}/restore.sh", script)
+        self._shell.put(
+            {
+                f"{folder}/host.sh": data_file("host.sh"),
+                f"{folder}/deadman.sh": data_file("deadman.sh"),
+                f"{folder}/restore.sh": script,
+            }
+        )
 
     def start_deadman(self, limit_s: int) -> None:
         """Start the deadman; before this nothing may be changed on the host."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import resources
 
 from dsv4doctor.deploy.document import HostEntry
@@ -36,6 +36,7 @@ class HostShell:
         self._lock = threading.Lock()
         self._folder = entry.state_dir
         self._library = data_file("host.sh")
+        self.holder = ""  # the run that may change things here
 
     @property
     def name(self) -> str:
@@ -83,20 +84,40 @@ class HostShell:
             )
         return done
 
-    def put(self, path: str, content: str) -> None:
-        """Write a file, whole or not at all, readable by this user alone.
+    def change(
+        self, text: str, what: str, *, stdin: bytes = b"", timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> CommandResult:
+        """`do` for text that changes the deployment: only while the host is ours. A run that slept
+        through its deadman must not change what that put back.
 
         Raises:
-            HostError: if it cannot be written (a full disk, say).
+            HostError: as `do`, or because the host is no longer under this experiment.
         """
-        quoted = shlex.quote(path)
-        self.do(
-            f'mkdir -p -- "$(dirname -- {quoted})" && cat >{quoted}.new && '
-            f'[ "$(wc -c <{quoted}.new)" -eq {len(content.encode())} ] && '
-            f"mv -- {quoted}.new {quoted}",
-            f"writing {path}",
-            stdin=content.encode(),
+        guard = (
+            f'[ "$(cat "$S/lock/run" 2>/dev/null)" = {shlex.quote(self.holder)} ] && '
+            '[ ! -d "$S/restoring" ] || '
+            '{ echo "the host is no longer under this experiment" >&2; exit 75; }\n'
         )
+        return self.do(guard + text, what, stdin=stdin, timeout_s=timeout_s)
+
+    def put(self, files: Mapping[str, str]) -> None:
+        """Write files, each whole or not at all, readable by this user alone.
+
+        Raises:
+            HostError: if one cannot be written (a full disk, say).
+        """
+        lines, start = ['cat >"$TMPDIR/all" || exit 1'], 1
+        for path, content in files.items():
+            size, quoted = len(content.encode()), shlex.quote(path)
+            lines.append(
+                f'mkdir -p -- "$(dirname -- {quoted})" && '
+                f'tail -c +{start} "$TMPDIR/all" | head -c {size} >{quoted}.new && '
+                f'[ "$(wc -c <{quoted}.new)" -eq {size} ] && '
+                f"mv -- {quoted}.new {quoted} || exit 1"
+            )
+            start += size
+        sent = "".join(files.values()).encode()
+        self.do("\n".join(lines), f"writing {', '.join(files)}", stdin=sent)
 
     def _send(self, script: str, stdin: bytes, timeout_s: float) -> CommandResult:
         command = Command(script=script, stdin=stdin, timeout_s=timeout_s)

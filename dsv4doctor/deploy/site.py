@@ -176,10 +176,8 @@ class Site:
         """Leave on each host what stops a deployment that nobody comes back to."""
         for name, shell in self.shells.items():
             stops = "\n".join(map(stop_text, reversed(self.deployment.roles_on(name))))
-            shell.put(
-                f"{shell.folder}/stop.sh",
-                f'umask 077\nS="$(dirname "$0")"\n. "$S/host.sh"\n{stops}\nrm -f "$0"\n',
-            )
+            text = f'umask 077\nS="$(dirname "$0")"\n. "$S/host.sh"\n{stops}\nrm -f "$0"\n'
+            shell.put({f"{shell.folder}/stop.sh": text})
 
     def close(self) -> None:
         for shell in self.shells.values():

@@ -10,10 +10,12 @@ from typing import Any
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import ShapeError, from_builtins, to_builtins
 from dsv4doctor.errors import UsageError
-from dsv4doctor.experiment.arms import Arm, ArmKind, Honoured
+from dsv4doctor.experiment.arms import Arm, ArmKind, Honoured, parse_arms
 from dsv4doctor.experiment.blocks import Block, plan_blocks
 from dsv4doctor.experiment.factors import CLIENT_FACTORS, SERVER_FACTORS
 from dsv4doctor.scenario import Scenario
+
+__all__ = ["AbPlan", "ArmKind", "LabChoice", "parse_arms", "resumed"]
 
 COMMAND = "ab"
 DEFAULT_ROUNDS = 2

@@ -44,15 +44,15 @@ class CommandLauncher:
                 "start it, or give argv in the deployment file",
             )
         refuse_shell_string(role, baseline.launch)
-        shell.put(f"{shell.folder}/{role.name}/baseline.sh", start_script(baseline.launch))
+        shell.put({f"{shell.folder}/{role.name}/baseline.sh": start_script(baseline.launch)})
 
     def start(self, role: Role, shell: HostShell, baseline: RoleBaseline, launch: Launch) -> None:
         is_baseline = launch == baseline.launch
         name = "baseline" if is_baseline else "arm"
         if not is_baseline:
-            shell.put(f"{shell.folder}/{role.name}/arm.sh", start_script(launch))
+            shell.put({f"{shell.folder}/{role.name}/arm.sh": start_script(launch)})
         folder = role_folder(role)
-        shell.do(
+        shell.change(
             f"stop_process {folder}/pid {role.stop_timeout_s:.0f} && "
             f"echo {name} >{folder}/running && {_start(role, name, is_whole=launch.is_whole)}",
             f"starting {role.name}",

@@ -57,7 +57,7 @@ class DockerLauncher:
     def start(self, role: Role, shell: HostShell, baseline: RoleBaseline, launch: Launch) -> None:
         if launch == baseline.launch:
             snippets = self.snippets(role, baseline)
-            shell.do(
+            shell.change(
                 f"{snippets.stop}; docker stop -t {role.stop_timeout_s:.0f} "
                 f"{shlex.quote(_container(role))} && {snippets.restore}",
                 f"restarting {role.container}",
@@ -69,7 +69,7 @@ class DockerLauncher:
             raise DoctorError(f"{shell.name}: container {role.container} is gone", "docker ps -a")
         arm, folder = shlex.quote(_arm(role)), role_folder(role)
         # The body holds the environment: it goes over stdin, not on a command line.
-        shell.do(
+        shell.change(
             f"docker stop -t {role.stop_timeout_s:.0f} {shlex.quote(_container(role))} && "
             f"{{ docker rm -f {arm} >/dev/null 2>&1; date +%s >{folder}/since; }} && "
             f"curl -sS --fail-with-body --unix-socket {SOCKET} -H 'Content-Type: application/json' "

@@ -14,14 +14,23 @@ def read_process(shell: HostShell, pid: str) -> Launch | None:
     Raises:
         HostError: if it may not be read: it belongs to another user.
     """
-    command_line = shell.run(f"cat /proc/{pid}/cmdline").stdout
-    if not command_line:
+    said = shell.do(
+        f'cd "$TMPDIR" && cat /proc/{pid}/cmdline >words && [ -s words ] || exit 0\n'
+        f"cat /proc/{pid}/environ >pairs && readlink /proc/{pid}/cwd >folder || exit 1\n"
+        "echo $(wc -c <words) $(wc -c <pairs); cat words pairs folder",
+        f"reading process {pid}",
+    ).stdout
+    if not said:
         return None
-    environment = shell.do(f"cat /proc/{pid}/environ", f"reading process {pid}").stdout
-    workdir = os.fsdecode(shell.run(f"readlink /proc/{pid}/cwd").stdout).rstrip("\n")
-    pairs = (os.fsdecode(word).partition("=") for word in environment.split(b"\0") if word)
+    head, _, rest = said.partition(b"\n")
+    words, pairs_end = (int(size) for size in head.split())
+    pairs_end += words
+    workdir = os.fsdecode(rest[pairs_end:]).rstrip("\n")
+    environment = (
+        os.fsdecode(word).partition("=") for word in rest[words:pairs_end].split(b"\0") if word
+    )
     return Launch(
-        argv=tuple(os.fsdecode(word) for word in command_line.split(b"\0")[:-1]),
-        environment={name: value for name, _, value in pairs},
+        argv=tuple(os.fsdecode(word) for word in rest[:words].split(b"\0")[:-1]),
+        environment={name: value for name, _, value in environment},
         workdir=workdir or None,
     )

@@ -58,10 +58,10 @@ class SystemdLauncher:
     def start(self, role: Role, shell: HostShell, baseline: RoleBaseline, launch: Launch) -> None:
         path = _drop_in_path(role)
         if launch == baseline.launch:
-            shell.do(f"rm -f {shlex.quote(path)}", f"removing {path}")
+            shell.change(f"rm -f {shlex.quote(path)}", f"removing {path}")
         else:
-            shell.put(path, drop_in(baseline.launch, launch))
-        shell.do(
+            shell.put({path: drop_in(baseline.launch, launch)})
+        shell.change(
             f"systemctl daemon-reload && date +%s >{role_folder(role)}/since && "
             f"systemctl restart {_unit(role)}",
             f"restarting {role.unit}",
