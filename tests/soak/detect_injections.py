@@ -348,7 +348,7 @@ def injections() -> tuple[Injection, ...]:
             Injection(
                 f"salad: word pieces, {size}",
                 "token_salad",
-                0.0 if size < 120 else 0.9,
+                {30: 0.0, 60: 0.8}.get(size, 0.95),
                 _pieces(size),
             )
         )
