@@ -14,9 +14,9 @@ REDACTED = "[redacted]"
 
 # Names whose value is a secret. A counted or special token (`max_tokens`, `eos_token`) is none.
 _SECRET_NAME = re.compile(
-    r"(?:^|[-_.])(?:api[-_]?key|apikey|password|passwd|passphrase|secret|credentials?|authorization"
-    r"|cookie|private[-_]?key|access[-_]?key|(?<!eos[-_])(?<!bos[-_])(?<!pad[-_])(?<!unk[-_])token)"
-    r"s?$",
+    r"(?:^|[-_.])(?:(?:api[-_]?key|apikey|password|passwd|passphrase|secret|credentials?"
+    r"|authorization|cookie|private[-_]?key|access[-_]?key(?:[-_]id)?)s?"
+    r"|(?<!eos[-_])(?<!bos[-_])(?<!pad[-_])(?<!unk[-_])token)$",
     re.IGNORECASE,
 )
 _COUNTED = re.compile(
@@ -91,6 +91,8 @@ def redact_value(value: Any) -> Any:
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
+        if all(isinstance(inner, str) for inner in value):
+            return list(redact_argv(value))  # perhaps a command line: what follows a secret flag
         return [redact_value(inner) for inner in value]
     return value
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from dsv4doctor.client.chunk import NotJson, decode_text, load_object
 from dsv4doctor.client.http import HttpClient, HttpFailure
-from dsv4doctor.client.redact import redacted
 from dsv4doctor.client.words import http_failure
 from dsv4doctor.errors import DoctorError
+from dsv4doctor.redact import redact_value
 from dsv4doctor.serverinfo import ServerInfo
 from dsv4doctor.target import Endpoint
 
@@ -118,7 +118,7 @@ async def read_server_info(http: HttpClient, *, deadline_s: float = DEADLINE_S) 
         engine=_engine(server, model, models, version),
         version=None if said is None else str(said),
         model=names[0] if names else (model or {}).get("model_path"),
-        server_args=redacted(_server_args(server, model)),
+        server_args=redact_value(_server_args(server, model)),
         problems=tuple(problems),
     )
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from dsv4doctor.client.http import HttpClient
-from dsv4doctor.client.redact import BLOT, redacted
 from dsv4doctor.client.sglang import ask_route, gauges, inspect_server, list_models, parse_metrics
 from dsv4doctor.errors import DoctorError
+from dsv4doctor.redact import REDACTED, redact_value
 from dsv4doctor.target import parse_endpoint
 
 
@@ -66,18 +66,18 @@ def test_metrics_text_that_is_odd_is_skipped() -> None:
 
 SECRETS = {
     "by key": ({"hf_token": "x", "n": {"ssl_keyfile_password": "x"}},
-               {"hf_token": BLOT, "n": {"ssl_keyfile_password": BLOT}}),
+               {"hf_token": REDACTED, "n": {"ssl_keyfile_password": REDACTED}}),
     "not by key": ({"max_total_tokens": 7, "tokenizer_path": "/t", "api_key": None},
                    {"max_total_tokens": 7, "tokenizer_path": "/t", "api_key": None}),
     "command line": ("serve --api-key x --hf-token='a b' --tp 8",
-                     f"serve --api-key {BLOT} --hf-token={BLOT} --tp 8"),
-    "arguments": (["--api-key", "x", "--tp", "8"], ["--api-key", BLOT, "--tp", "8"]),
-    "url": ("redis://me:pw@host/0", f"redis://{BLOT}@host/0"),
+                     f"serve --api-key {REDACTED} --hf-token={REDACTED} --tp 8"),
+    "arguments": (["--api-key", "x", "--tp", "8"], ["--api-key", REDACTED, "--tp", "8"]),
+    "url": ("redis://me:pw@host/0", f"redis://{REDACTED}@host/0"),
     "variables": ({"AWS_SECRET_ACCESS_KEY": "x", "SGLANG_TOKENS": "4"},
-                  {"AWS_SECRET_ACCESS_KEY": BLOT, "SGLANG_TOKENS": "4"}),
+                  {"AWS_SECRET_ACCESS_KEY": REDACTED, "SGLANG_TOKENS": "4"}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("value", "shown"), SECRETS.values(), ids=SECRETS.keys())
 def test_redaction(value, shown) -> None:
-    assert redacted(value) == shown
+    assert redact_value(value) == shown
