@@ -110,7 +110,7 @@ def _problems(deployment: Deployment) -> Iterable[tuple[str, str]]:
                 yield f"{kind} has the name {name!r}", "use letters, digits, '.', '_' and '-'"
             if names.count(name) > 1:
                 yield f"two {kind} are called {name!r}", "give each a name of its own"
-    _check_url(deployment.base_url, "base_url")
+    yield from _url_problem(deployment.base_url, "base_url")
     for value in deployment.index_k:
         if value not in _INDEX_K:
             yield f"index_k.{value} means nothing", f"it may be {', '.join(_INDEX_K)}"
@@ -122,7 +122,7 @@ def _problems(deployment: Deployment) -> Iterable[tuple[str, str]]:
 def _problems_of_role(role: Role, hosts: set[str]) -> Iterable[tuple[str, str]]:
     if role.host not in hosts:
         yield f"role {role.name} is on unknown host {role.host!r}", f"hosts are {', '.join(hosts)}"
-    _check_url(role.url, f"role {role.name}: url")
+    yield from _url_problem(role.url, f"role {role.name}: url")
     needed = {LauncherKind.SYSTEMD: "unit", LauncherKind.DOCKER: "container"}.get(role.launcher)
     if needed and not getattr(role, needed):
         yield f"role {role.name} has no {needed}", f"launcher {role.launcher} needs it"
@@ -138,8 +138,8 @@ def _problems_of_role(role: Role, hosts: set[str]) -> Iterable[tuple[str, str]]:
         yield f"role {role.name}: a time-out is not above 0", "give seconds"
 
 
-def _check_url(url: str, key: str) -> None:
+def _url_problem(url: str, key: str) -> Iterable[tuple[str, str]]:
     try:
         parse_endpoint(url)
-    except UsageError as error:
-        raise UsageError(f"{key} = {url!r} names no server", "write http://HOST:PORT") from error
+    except UsageError:
+        yield f"{key} = {url!r} names no server", "write http://HOST:PORT"

@@ -106,7 +106,7 @@ def drive_block(job: Job, endpoint: Endpoint, progress: Progress) -> Driven:
         "block_sessions": job.plan.sessions,
     }
     records = BlockRecords(job.run, extra, is_counted=True)
-    work = Work(_client_plan(job.plan, job.arm, job.block.prompt_seed), records, progress)
+    work = Work(client_plan(job.plan, job.arm, job.block.prompt_seed), records, progress)
     began, began_unix = time.monotonic(), time.time()
     drive(work, endpoint)
     if work.unreachable is not None:
@@ -127,7 +127,7 @@ def warm_up(job: Job, endpoint: Endpoint) -> bool:
     """A few single-turn sessions of other prompts, not counted; False when interrupted."""
     if not job.plan.warmup:
         return True
-    client = _client_plan(job.plan, job.arm, job.block.prompt_seed + 1)
+    client = client_plan(job.plan, job.arm, job.block.prompt_seed + 1)
     client = replace(client, sessions=job.plan.warmup, turns=1, max_concurrency=None)
     work = Work(client, BlockRecords(job.run, {}, is_counted=False), Silent())
     drive(work, endpoint)
@@ -174,7 +174,7 @@ def _traces(work: Work, records: BlockRecords) -> Traces:
     )
 
 
-def _client_plan(plan: AbPlan, arm: Arm, prompt_seed: int) -> ReproPlan:
+def client_plan(plan: AbPlan, arm: Arm, prompt_seed: int) -> ReproPlan:
     factors = arm.factors
     concurrency = factors.get("concurrency")
     return ReproPlan(

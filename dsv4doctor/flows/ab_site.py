@@ -280,6 +280,8 @@ def _begin(target: Relaunched) -> None:
     """Record the baseline and start the deadmen, with the hosts let go where that fails."""
     site, plan = target.site, target.plan
     try:
+        if site.deployment.belongs_to_run:
+            site.stop()  # what an earlier part of this run left running
         site.record()
         if site.deployment.belongs_to_run:
             target.progress.note("no server given: starting the lab")
