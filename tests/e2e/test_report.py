@@ -25,7 +25,6 @@ from tests.report.runs import (
     corrupted_record,
     finish_run,
     full_record,
-    large_run,
     small_run,
     write_run,
 )
@@ -327,10 +326,3 @@ def test_records_that_no_run_of_ours_wrote_are_counted_and_left(tmp_path: Path) 
     assert done.code == 0
     assert "Not counted: 1 records" in done.stderr
     assert "1 unreadable (line 50)" in done.stderr
-
-
-def test_a_large_run_is_one_file_under_15_mb(tmp_path: Path) -> None:
-    path = write_run(tmp_path, large_run(sessions=1_000, turns=10), sessions=1_000, turns=10)
-    done = report(tmp_path, path, "--format", "html", "--output", "large.html")
-    assert done.code == 0, done.stderr
-    assert (tmp_path / "large.html").stat().st_size < 15_000_000
