@@ -91,6 +91,9 @@ def opinion(record: dict[str, Any], reply: Reply) -> Opinion:
     elif _is_the_passage(record, reply.content):
         said.corrupted = False
         said.why.append("the passage, word for word")
+    elif reply.finish == "length" and _begins_the_passage(record, reply.content):
+        said.corrupted = False
+        said.why.append("the passage's beginning, cut by our own max_tokens")
     else:
         # A marker of the chat template, salad, a loop, or at least: not the passage.
         said.corrupted = True
@@ -150,6 +153,12 @@ def _misfit(schema: dict[str, Any], arguments: dict[str, Any]) -> str | None:
 def _is_the_passage(record: dict[str, Any], content: str) -> bool:
     passages = [c["value"] for c in record["canaries"] if c["tool"] is None]
     return " ".join(content.split()) in {" ".join(str(p).split()) for p in passages}
+
+
+def _begins_the_passage(record: dict[str, Any], content: str) -> bool:
+    begun = " ".join(content.split())
+    passages = [" ".join(str(c["value"]).split()) for c in record["canaries"] if c["tool"] is None]
+    return any(passage.startswith(begun) for passage in passages)
 
 
 def disagreements(run_dir: Path, records: list[dict[str, Any]]) -> list[str]:

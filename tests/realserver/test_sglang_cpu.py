@@ -23,8 +23,12 @@ from realserver.sglang_cpu import KEY, VERSION, sglang, token_ids
 pytestmark = pytest.mark.realserver
 
 CODE, COUNT = "K7F3-QM2X-9DTW", -12
+RIGHT = {"ticket": CODE, "count": COUNT}
+# About one reply in six is right, so that forty without one are a chance of one in a thousand.
+ASK_AT_LEAST, ASK_AT_MOST = 6, 40
 # Multiplies a token's odds by e to the power of it: a value ends within some 30 tokens.
 LIKELY = 9
+END = "<｜end▁of▁sentence｜>"
 NEVER = -100
 NAMED = {"type": "function", "function": {"name": "file_report"}}
 
@@ -57,23 +61,27 @@ def driven(output_dir: Path, server: Serving, scenario: str, **body: Any) -> Don
 def ending_calls(vocabulary: dict[str, int]) -> dict[str, int]:
     """A bias under which calls end: towards what closes a DSML parameter and the reply."""
     blanks = {str(i): NEVER for token, i in vocabulary.items() if token[0] in "ĠĊĉč"}
-    closing = ("<", "/", "｜DSML｜", "<｜end▁of▁sentence｜>")
+    closing = ("<", "/", "｜DSML｜", END)
     return blanks | {str(vocabulary[token]): LIKELY for token in closing}
 
 
-def test_required_calls_cut_by_max_tokens(server: Serving, tmp_path: Path) -> None:
-    done = driven(tmp_path, server, "forced")
+def test_required_calls_cut_by_max_tokens(
+    server: Serving, vocabulary: dict[str, int], tmp_path: Path
+) -> None:
+    done = driven(tmp_path, server, "forced", logit_bias={str(vocabulary[END]): NEVER})
     assert finishes(done)["length"] == done.body["responses"]
     assert done.body["aborted_by_us"] == 4
     labels = {**done.body["also_label"], **done.body["by_label"]}
     assert {"truncated", "malformed_arguments"} <= labels.keys()
 
 
-def test_required_calls_that_end(
+def test_required_calls_full_of_markup(
     server: Serving, vocabulary: dict[str, int], tmp_path: Path
 ) -> None:
+    """The parser ends a value at any marker, the grammar only at a closer: what is left shows."""
     done = driven(tmp_path, server, "forced", logit_bias=ending_calls(vocabulary))
-    assert finishes(done)["tool_calls"] > 0
+    labels = {**done.body["also_label"], **done.body["by_label"]}
+    assert {"dsml_leak", "truncated"} <= labels.keys()
 
 
 def test_named_calls(server: Serving, vocabulary: dict[str, int], tmp_path: Path) -> None:
@@ -93,7 +101,7 @@ def test_calls_left_to_the_model(
     server: Serving, vocabulary: dict[str, int], tmp_path: Path
 ) -> None:
     """Nothing forces a form: salad, with stray markup in it and an end of its own."""
-    bias = {str(vocabulary["<｜end▁of▁sentence｜>"]): 4, str(vocabulary["｜DSML｜"]): 3}
+    bias = {str(vocabulary[END]): 4, str(vocabulary["｜DSML｜"]): 3}
     done = driven(tmp_path, server, "free", logit_bias=bias)
     ends = finishes(done)
     assert ends["stop"] > 0, ends
@@ -113,25 +121,43 @@ def test_secrets_of_the_server_stay_there(server: Serving, tmp_path: Path) -> No
 def test_calls_that_a_schema_makes_right(
     server: Serving, vocabulary: dict[str, int], tmp_path: Path, choice: Any, stream: bool
 ) -> None:
-    """A schema that allows one value makes even this model right; whatever is right is clean."""
-    records = [
-        _record(server, number, choice=choice, stream=stream, bias=ending_calls(vocabulary))
-        for number in range(6)
-    ]
+    """Where a schema allows one value even this model is right now and then, and then clean.
+
+    The grammar leaves it the choice of quoting a value as text or as JSON, and of further calls.
+    """
+    bias = ending_calls(vocabulary)
+    records: list[dict[str, Any]] = []
+    while len(records) < ASK_AT_LEAST or not any(map(_is_right, records)):
+        assert len(records) < ASK_AT_MOST, "not one right call among them"
+        records.append(_record(server, len(records), choice=choice, stream=stream, bias=bias))
     verdicts = scan(tmp_path / "enumerated.jsonl", records)
     for record, verdict in zip(records, verdicts, strict=True):
         labels = {verdict["primary"], *verdict["also"]}
-        reply = _reply(record)
-        right = [_parsed(arguments) for _, arguments in reply.calls.values()] == [
-            {"ticket": CODE, "count": COUNT}
-        ]
-        if right and not reply.content and reply.finish != "length":
-            assert labels == {"clean"}, (labels, record["response"])
-        elif not right:
-            assert labels != {"clean"}, record["response"]
-        if "｜DSML｜" in reply.content:
-            assert "dsml_leak" in labels, record["response"]
-        assert ("truncated" in labels) or reply.finish != "length"
+        assert (labels == {"clean"}) is _is_right(record), (labels, record["response"])
+        assert _expected(record) <= labels, (labels, record["response"])
+    print(f"\n{len(records)} asked, {sum(map(_is_right, records))} right and clean")
+
+
+def _is_right(record: dict[str, Any]) -> bool:
+    reply = _reply(record)
+    made = [_parsed(arguments) for _, arguments in reply.calls.values()]
+    return made == [RIGHT] and not reply.content and reply.finish == "tool_calls"
+
+
+def _expected(record: dict[str, Any]) -> set[str]:
+    reply = _reply(record)
+    made = [_parsed(arguments) for _, arguments in reply.calls.values()]
+    return {
+        label
+        for label, holds in {
+            "truncated": reply.finish == "length",
+            "dsml_leak": "｜DSML｜" in reply.content,
+            "malformed_arguments": any(value is None for value in made),
+            "schema_violation": any(value not in (None, RIGHT) for value in made),
+            "missing_tool_call": not made,
+        }.items()
+        if holds
+    }
 
 
 def _record(
