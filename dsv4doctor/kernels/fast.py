@@ -47,12 +47,16 @@ def block_split(  # noqa: PLR0913, PLR0917 - compiled code takes flat arguments
 ):
     for position in range(table.shape[0]):
         first = table[position] * stride
-        total = np.uint64(0)
         for row in range(rows):
-            start = first + row * columns
+            # A slice, and scales in a loop of their own: only then is this one vectorised well.
+            line = words[first + row * columns : first + (row + 1) * columns]
             digest = np.uint64(0)
             for column in range(columns):
-                digest += np.uint64(words[start + column]) * beta[column]
+                digest += np.uint64(line[column]) * beta[column]
+            out[position, row] = digest
+        total = np.uint64(0)
+        for row in range(rows):
+            digest = out[position, row]
             tail = first + scale_at + row * scales
             for k in range(scales):
                 word = words[tail + k]
@@ -68,21 +72,27 @@ def block_split(  # noqa: PLR0913, PLR0917 - compiled code takes flat arguments
 def two_tensors(  # noqa: PLR0913, PLR0917
     words, scales, table, alpha, beta, rows, scale_beta, out, totals
 ):
+    group = rows // 16
     for position in range(table.shape[0]):
         page = table[position]
+        for row in range(rows):
+            place = (row % 16) * group + row // 16
+            scale = np.uint64(0)
+            for chunk in range(4):
+                scale |= np.uint64(scales[page, chunk * rows + place]) << np.uint64(8 * chunk)
+            out[position, row] = scale * beta[scale_beta]
+        # Chunk by chunk, so that memory is read in order.
+        for chunk in range(4):
+            b0, b1 = beta[4 * chunk], beta[4 * chunk + 1]
+            b2, b3 = beta[4 * chunk + 2], beta[4 * chunk + 3]
+            for row in range(rows):
+                at = (chunk * rows + row) * 4
+                part = np.uint64(words[page, at]) * b0 + np.uint64(words[page, at + 1]) * b1
+                part += np.uint64(words[page, at + 2]) * b2 + np.uint64(words[page, at + 3]) * b3
+                out[position, row] += part
         total = np.uint64(0)
         for row in range(rows):
-            digest = np.uint64(0)
-            scale = np.uint64(0)
-            place = (row % 16) * (rows // 16) + row // 16
-            for chunk in range(4):
-                start = chunk * rows * 4 + row * 4
-                for k in range(4):
-                    digest += np.uint64(words[page, start + k]) * beta[chunk * 4 + k]
-                scale |= np.uint64(scales[page, chunk * rows + place]) << np.uint64(8 * chunk)
-            digest += scale * beta[scale_beta]
-            out[position, row] = digest
-            total += digest * alpha[row]
+            total += out[position, row] * alpha[row]
         totals[position] = total
 
 
