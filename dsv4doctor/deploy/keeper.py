@@ -153,11 +153,12 @@ class Keeper:
     def start_deadman(self, limit_s: int) -> None:
         """Start the deadman; before this nothing may be changed on the host."""
         self._shell.do(
-            'rm -f "$S/restored"; if ! is_alive "$S/deadman.pid"; then\n'
-            '  echo start >"$S/heartbeat" || exit 1\n'
-            f'  setsid sh "$S/deadman.sh" "$S" {limit_s} {shlex.quote(self._run)} '
+            # One that an earlier part of this run left counts silences that are over.
+            'while is_alive "$S/restoring/pid"; do nap; done; stop_process "$S/deadman.pid" 2\n'
+            'rm -f "$S/restored"; echo start >"$S/heartbeat" || exit 1\n'
+            f'setsid sh "$S/deadman.sh" "$S" {limit_s} {shlex.quote(self._run)} '
             '</dev/null >>"$S/deadman.log" 2>&1 &\n'
-            '  note_process "$S/deadman.pid" "$!"\nfi\nis_alive "$S/deadman.pid"',
+            'note_process "$S/deadman.pid" "$!"\nis_alive "$S/deadman.pid"',
             "starting the deadman",
         )
 
@@ -182,6 +183,9 @@ class Keeper:
         """
         seconds = sum(kept.role.stop_timeout_s + kept.role.ready.timeout_s for kept in roles)
         return self._shell.do(
+            'holder=$(cat "$S/lock/run" 2>/dev/null)\n'
+            f'[ -z "$holder" ] || [ "$holder" = {shlex.quote(self._run)} ] || '
+            '{ echo "another experiment holds it: $(cat "$S/lock/owner")" >&2; exit 1; }\n'
             'sh "$S/restore.sh" doctor && cat "$S/restored"',
             "putting it back",
             timeout_s=seconds + RESTORE_MARGIN_S,

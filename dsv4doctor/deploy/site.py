@@ -20,6 +20,7 @@ from dsv4doctor.errors import DoctorError
 from dsv4doctor.hosts.transport import Transport
 
 LOG_TIMEOUT_S = 120.0
+STOP_MARGIN_S = 60.0
 # A long block's log can be large; the end of it holds what went wrong.
 MOST_LOG_BYTES = 32 * 2**20
 
@@ -114,15 +115,22 @@ class Site:
                 raise Released(f"{name}: the deadman is gone", _RESUME)
 
     def apply(self, launches: Mapping[str, Launch]) -> None:
-        """Start every role anew with the given launch, in order, each waited for until ready.
+        """Stop every role, then start each with its launch, in order, waited for until ready.
 
         Raises:
             NotReady, HostError: where one does not come up.
         """
+        for role in reversed(self.deployment.roles):
+            # From here on the log of the role is one that we know of.
+            self.shells[role.host].change(
+                f"mkdir -p {role_folder(role)} && : >{role_folder(role)}/touched && "
+                f"{self._snippets(role).halt}",
+                f"stopping {role.name}",
+                timeout_s=role.stop_timeout_s + STOP_MARGIN_S,
+            )
         for role in self.deployment.roles:
             shell, baseline = self.shells[role.host], self.baselines[role.name]
             launcher = LAUNCHERS[role.launcher]
-            shell.do(f"mkdir -p {role_folder(role)} && : >{role_folder(role)}/touched", "a note")
             launcher.start(role, shell, baseline, launches.get(role.name, baseline.launch))
             wait_until_ready(self._watched(role))
 
@@ -169,7 +177,9 @@ class Site:
         """Stop every role: for a deployment that was started for the experiment."""
         for role in reversed(self.deployment.roles):
             self.shells[role.host].do(
-                f"{stop_text(role)}", f"stopping {role.name}", timeout_s=role.stop_timeout_s + 60
+                stop_text(role),
+                f"stopping {role.name}",
+                timeout_s=role.stop_timeout_s + STOP_MARGIN_S,
             )
 
     def keep_stop_scripts(self) -> None:

@@ -17,7 +17,7 @@ from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.client.sglang import inspect_server
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.deploy.document import HostEntry
-from dsv4doctor.errors import EXIT_INTERRUPTED
+from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError
 from dsv4doctor.experiment.arms import Arm, ArmKind, refuse_unhonoured
 from dsv4doctor.experiment.blocks import Block
 from dsv4doctor.experiment.proofs import verify
@@ -159,6 +159,10 @@ def _source(work: Experiment, connect: Callable[[HostEntry], Transport] | None) 
     try:
         with relaunched(plan, work.run, site, work.progress) as source:
             yield source
+    except DoctorError:
+        if work.book.blocks:
+            work.progress.note(f"finished blocks are saved: dsv4doctor ab --resume {work.run.path}")
+        raise
     finally:
         if source is not None:
             work.restored, work.evidence = source.restored, tuple(source.evidence)
@@ -230,7 +234,8 @@ def _run_block(work: Experiment, source: Source, arm: Arm, block: Block) -> Bloc
     if driven.interrupted:
         return None
     used = source.counters().since(counted)
-    after = source.states(arm) if driven.wedge is None else {}
+    # A wedged server may hang on every question; its launch is the one that was read before.
+    after = source.states(arm) if driven.wedge is None else before
     logs, cuda_graph_used = source.keep_logs(arm, block.number)
     traces = with_counters(driven.traces, used, cuda_graph_used=cuda_graph_used)
     checks = _checks(arm, before, after, traces)

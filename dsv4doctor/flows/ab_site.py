@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -261,9 +261,8 @@ def relaunched(
             progress.note("an earlier part of this run left a host changed: restoring it first")
             _restore_left_over(site)
             site.take()
-        _begin(target)
-        with Heart(site, plan.deadman_s) as heart:
-            target.heart = heart
+        with ExitStack() as beating:
+            _begin(target, beating)
             try:
                 yield target
             finally:
@@ -276,21 +275,22 @@ def relaunched(
         site.close()
 
 
-def _begin(target: Relaunched) -> None:
-    """Record the baseline and start the deadmen, with the hosts let go where that fails."""
+def _begin(target: Relaunched, beating: ExitStack) -> None:
+    """Record the baseline and start deadmen and heart; the hosts are let go where that fails."""
     site, plan = target.site, target.plan
     try:
         if site.deployment.belongs_to_run:
             site.stop()  # what an earlier part of this run left running
-        site.record()
-        if site.deployment.belongs_to_run:
-            target.progress.note("no server given: starting the lab")
             site.keep_stop_scripts()
-            site.start_deadmen(plan.deadman_s)
-            site.apply({})
-            site.record()
+        site.record()
         target.run.write_text(BASELINE_FILE, json.dumps(baseline_record(site)))
         site.start_deadmen(plan.deadman_s)
+        target.heart = beating.enter_context(Heart(site, plan.deadman_s))
+        if site.deployment.belongs_to_run:
+            target.progress.note("no server given: starting the lab")
+            site.apply({})
+            site.record()
+            target.run.write_text(BASELINE_FILE, json.dumps(baseline_record(site)))
         target.record_baseline_args()
     except BaseException:
         with _patient(target.progress):

@@ -67,6 +67,7 @@ class CommandLauncher:
         return Snippets(
             alive=alive,
             log=f"cat {folder}/log",
+            halt=stop,
             stop=f'if [ "$(cat {folder}/running 2>/dev/null)" = arm ]; then {stop}; fi',
             restore=f"{{ {alive} || {{ echo baseline >{folder}/running && {start}; }}; }}"
             if baseline.was_running

@@ -87,6 +87,7 @@ class DockerLauncher:
         return Snippets(
             alive=f"[ \"$(docker inspect -f '{{{{.State.Running}}}}' {present})\" = true ]",
             log=f'docker logs --since "$(cat {role_folder(role)}/since)" {present} 2>&1',
+            halt=f"docker stop -t {role.stop_timeout_s:.0f} {present}",
             stop=f"{{ docker rm -f {arm} >/dev/null 2>&1; true; }}",
             restore=f"{{ date +%s >{role_folder(role)}/since; docker start {own}; }}",
         )

@@ -25,12 +25,14 @@ class RoleBaseline:
 class Snippets:
     """Shell text for one role, to be used behind the host library with `$S` set.
 
-    `alive` is a condition, `log` prints the log of the present launch, `stop` takes the experiment
-    away, `restore` brings the baseline back and does nothing where it runs already.
+    `alive` is a condition, `log` prints the log of the present launch, `halt` stops what runs,
+    `stop` takes the experiment away, `restore` brings the baseline back and does nothing where it
+    runs already.
     """
 
     alive: str
     log: str
+    halt: str
     stop: str
     restore: str
 

@@ -74,6 +74,7 @@ class SystemdLauncher:
             alive=f'case "$(systemctl is-active {unit})" in '
             "active|activating|reloading) true ;; *) false ;; esac",
             log=f'journalctl -u {unit} --since "@$(cat {folder}/since)" -o cat --no-pager',
+            halt=f"systemctl stop {unit}",
             stop=":",
             restore=f"{{ if [ -e {path} ]; then rm -f {path} && systemctl daemon-reload && "
             f"date +%s >{folder}/since && systemctl restart {unit}; "

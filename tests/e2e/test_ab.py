@@ -1,0 +1,134 @@
+"""`ab` on the lab: the case's own experiment, and experiments that must not claim anything."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from ab_runs import SMALL_RACE, ab, blocks
+from cli_runs import doctor, repro
+
+SICK = "bf16-on"
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory):
+    """The experiment of the case, as `dsv4doctor ab --json` runs it."""
+    return ab(tmp_path_factory.mktemp("case"))
+
+
+def test_the_case_is_found_by_its_own_experiment(case) -> None:
+    assert case.code == 1, case.stderr
+    assert case.document["verdict"] == "differ"
+    verdicts = {frozenset((c["a"], c["b"])): c["verdict"] for c in case.body["comparisons"]}
+    names = [arm["name"] for arm in case.body["arms"]]
+    assert sorted(names) == ["bf16-off", "bf16-on", "fp8-off", "fp8-on"]
+    for pair in combinations(names, 2):
+        expected = "differ" if SICK in pair else "undecided"
+        assert verdicts[frozenset(pair)] == expected, pair
+    assert case.body["interaction"]["found"]
+    assert {finding["rule"] for finding in case.document["findings"]} == {"ARMS_DIFFER"}
+
+
+def test_every_arm_was_proved_and_hicache_by_host_hits(case) -> None:
+    for arm in case.body["arms"]:
+        assert arm["verified"], arm["verification"]
+        reads = {check["setting"]: check["read"] for check in arm["verification"]["checks"]}
+        assert "host-hit tokens" in reads[f"hicache={arm['factors']['hicache']}"]
+        assert arm["sessions"] == 120
+        assert arm["failures"] == 0
+
+
+def test_the_lab_was_put_back_read_back_and_stopped(case) -> None:
+    assert case.body["restored"] is True
+    said = " ".join(case.body["restored_evidence"])
+    assert "command line" in said
+    assert "enable_hierarchical_cache = True" in said
+    host = case.run_dir / "host"
+    pid = (host / "server" / "pid").read_text().split()[0]
+    assert not Path(f"/proc/{pid}/stat").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text()
+    assert not (host / "lock").exists()
+
+
+def test_the_run_directory_tells_the_same(case) -> None:
+    summary = json.loads((case.run_dir / "summary.json").read_text())
+    assert summary["verdict"] == "differ"
+    assert len(blocks(case.run_dir)) == 8
+    # One round has the same prompts for every arm, the next has new ones.
+    seeds = [block["prompt_seed"] for block in blocks(case.run_dir)]
+    assert len(set(seeds[:4])) == len(set(seeds[4:])) == 1
+    assert seeds[0] != seeds[4]
+    records = [json.loads(line) for line in (case.run_dir / "records.jsonl").open()]
+    assert len({record["id"] for record in records}) == len(records) == 8 * 60 * 6
+    report = (case.run_dir / "report.md").read_text()
+    assert "they differ" in report
+    assert "host-hit tokens" in report
+    logs = list((case.run_dir / "logs").glob("*.log"))
+    assert len(logs) == 8
+    assert all("ready to roll" in log.read_text() for log in logs)
+
+
+def test_a_vacuous_arm_is_undecided_and_never_compared(tmp_path: Path) -> None:
+    """Three sessions fill no pool: HiCache is on, but no token ever comes back from the host."""
+    done = ab(
+        tmp_path, "--arm", "on:hicache=on", "--arm", "off:hicache=off", "--sessions", "3",
+        "--turns", "2", "--blocks", "1", "--warmup", "0",
+    )  # fmt: skip
+    assert done.code == 4, done.stderr
+    assert done.document["verdict"] == "undecided"
+    on = next(arm for arm in done.body["arms"] if arm["name"] == "on")
+    assert not on["verified"]
+    assert "vacuous: 0 host-hit tokens" in on["verification"]["reason"]
+    (pair,) = done.body["comparisons"]
+    assert pair["verdict"] == "undecided"
+    assert "vacuous" in pair["reason"]
+    assert [finding["rule"] for finding in done.document["findings"]] == ["ARM_NOT_PROVED"]
+
+
+def test_client_side_factors_are_proved_by_what_was_seen(tmp_path: Path) -> None:
+    done = ab(
+        tmp_path, "--arm", "one:concurrency=1,aborts=off,stream=on",
+        "--arm", "all:concurrency=4,aborts=off,stream=off", "--sessions", "4", "--turns", "2",
+        "--blocks", "1", "--warmup", "0", "--lab-option", "itl-ms=0",
+    )  # fmt: skip
+    for arm in done.body["arms"]:
+        assert arm["verified"], arm["verification"]
+    assert done.body["arms"][0]["aborted_by_us"] == 0
+
+
+def test_runs_made_earlier_are_looked_at_once(tmp_path: Path) -> None:
+    small = (*SMALL_RACE[:2], *SMALL_RACE[4:])
+    sick = repro(tmp_path / "sick", *small)
+    well = repro(tmp_path / "well", *small, "--lab-hicache", "off")
+    done = ab(tmp_path, "--run", f"sick={sick.run_dir}", "--run", f"well={well.run_dir}")
+    (pair,) = done.body["comparisons"]
+    assert (done.code, pair["verdict"], pair["test"]) == (1, "differ", "boschloo")
+    assert pair["e_value"] is None
+    assert done.body["restored"] is None
+    assert done.body["arms"][0]["corrupted_sessions"] == sick.body["corrupted_sessions"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--arm", "a:spec=on", "--arm", "b:spec=off"), "the lab cannot honour spec=on"),
+        (("--arm", "a:cache=miss", "--arm", "b:cache=hit"), "the lab cannot honour cache=miss"),
+        (("--arm", "a:SGLANG_X=1", "--arm", "b"), "the lab cannot honour SGLANG_X=1"),
+        (
+            ("--base-url", "http://127.0.0.1:9", "--arm", "a:hicache=on", "--arm", "b"),
+            "cannot honour hicache=on",
+        ),
+        (("--arm", "a=http://h:1", "--arm", "b=http://h:2", "--lab-fault", "none"), "beside"),
+        (("--deployment", "nowhere.toml"), "nowhere.toml"),
+        (("--max-sessions", "10"), "less than one block"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_touched(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = doctor("ab", "--output-dir", tmp_path / "runs", *arguments)
+    assert done.code == 2
+    assert said in done.stderr
+    assert not (tmp_path / "runs").exists()
