@@ -48,9 +48,12 @@ def gather_facts(
     complete: bool,
     has_changes: frozenset[int] = frozenset(),
 ) -> Facts:
-    """Facts from (source, values) groups; a later group overrides an earlier one."""
+    """Facts from (source, values) groups; a later group overrides an earlier one.
+
+    A value that is a `Fact` already keeps its own source.
+    """
     known = {
-        name: Fact(name=name, value=value, source=source)
+        name: value if isinstance(value, Fact) else Fact(name=name, value=value, source=source)
         for source, values in groups
         for name, value in values.items()
         if value is not None

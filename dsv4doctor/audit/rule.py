@@ -26,7 +26,7 @@ class Support(StrEnum):
     HYPOTHESIS = "hypothesis"
 
 
-_SEVERITY = {
+SEVERITY_OF = {
     Grade.CRITICAL: Severity.ERROR,
     Grade.HIGH: Severity.ERROR,
     Grade.MEDIUM: Severity.WARNING,
@@ -49,7 +49,7 @@ class Rule:
     @property
     def severity(self) -> Severity:
         """As shown: a hypothesis never above info."""
-        return Severity.INFO if self.support is Support.HYPOTHESIS else _SEVERITY[self.grade]
+        return Severity.INFO if self.support is Support.HYPOTHESIS else SEVERITY_OF[self.grade]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,12 @@ def audit(
     source: Annotated[
         Path | None, typer.Option(help="The SGLang tree it runs.", rich_help_panel=_FROM)
     ] = None,
+    source_base: Annotated[
+        Path | None,
+        typer.Option(
+            help="The same release unedited: shows what was edited.", rich_help_panel=_FROM
+        ),
+    ] = None,
     check_env: Annotated[
         Path | None,
         typer.Option(help="A pasted sglang.check_env block.", rich_help_panel=_FROM),
@@ -74,6 +80,7 @@ def audit(
             bootstraps=tuple(parse_endpoint(url) for url in bootstrap_url or ()),
             logs=tuple(log or ()),
             source=source,
+            source_base=source_base,
             check_env=check_env,
             ssh_hosts=tuple(ssh_host or ()),
             stated=_stated(fact or []),

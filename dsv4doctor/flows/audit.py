@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.audit.evaluate import AuditResult, by_severity, evaluate
-from dsv4doctor.audit.facts import Facts, gather_facts
+from dsv4doctor.audit.facts import Fact, Facts, gather_facts
 from dsv4doctor.audit.rule import AuditFinding
 from dsv4doctor.audit.trouble import find_troubles
 from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows import audit_sources as sources
+from dsv4doctor.flows.audit_tree import TreeAudit, audit_tree
 from dsv4doctor.flows.size_sources import read_lines
 from dsv4doctor.redact import REDACTED, is_secret_name, redact_text
 from dsv4doctor.sglang_log.boot import BootReport, read_boot
@@ -35,6 +36,7 @@ class AuditAsk:
     bootstraps: tuple[Endpoint, ...] = ()
     logs: tuple[Path, ...] = ()
     source: Path | None = None
+    source_base: Path | None = None
     check_env: Path | None = None
     ssh_hosts: tuple[str, ...] = ()
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -46,6 +48,7 @@ class AuditOutcome:
     subjects: tuple[Facts, ...]
     result: AuditResult
     hosts: tuple[tuple[str, str | None], ...]  # host, its problem
+    tree: TreeAudit | None = None
 
     @property
     def verdict(self) -> str:
@@ -75,6 +78,7 @@ class AuditOutcome:
                 for item in self.result.not_determined
             ],
             "hosts": [{"host": host, "error": problem} for host, problem in self.hosts],
+            "source": None if self.tree is None else self.tree.body(),
         }
 
 
@@ -98,8 +102,9 @@ def run_audit(ask: AuditAsk, note: Note) -> AuditOutcome:
     if ask.check_env is not None:
         text = "".join(read_lines(ask.check_env, "--check-env"))
         stated = {**sources.facts_of_check_env(text), **stated}
-    if ask.source is not None:
-        stated |= sources.facts_of_source(ask.source, ask.has)
+    tree = _tree(ask, note)
+    if tree is not None:
+        stated = {**tree.facts, **stated}
     subjects = [
         sources.facts_of_command(command, number, stated, ask.has)
         for number, command in enumerate(ask.launches, start=1)
@@ -119,20 +124,41 @@ def run_audit(ask: AuditAsk, note: Note) -> AuditOutcome:
         troubles += find_troubles(lines, str(path))
         subjects.append(_log_facts(read_boot(lines), str(path), stated, ask.has))
     if not subjects and stated:
-        subjects.append(gather_facts("stated", [("stated", stated)], complete=False,
-                                     has_changes=ask.has))  # fmt: skip
+        groups = [("stated", sources.with_family(stated))]
+        subjects.append(gather_facts("stated", groups, complete=False, has_changes=ask.has))
     if not subjects and not hosts:
         raise UsageError(
             "nothing to audit is named",
             '--launch "…", --server-info FILE, --base-url URL, --log FILE or --ssh-host HOST',
         )
+    if tree is not None:
+        subjects = [_with_release(facts, tree) for facts in subjects]
     result = evaluate(subjects)
-    findings = by_severity([*troubles, *result.findings])
+    findings = by_severity(
+        [*(tree.findings if tree is not None else ()), *troubles, *result.findings]
+    )
     return AuditOutcome(
         subjects=tuple(subjects),
         result=AuditResult(findings=findings, not_determined=result.not_determined),
         hosts=tuple(hosts),
+        tree=tree,
     )
+
+
+def _tree(ask: AuditAsk, note: Note) -> TreeAudit | None:
+    if ask.source is None:
+        if ask.source_base is not None:
+            raise UsageError("--source-base alone compares nothing", "--source DIR beside it")
+        return None
+    return audit_tree(ask.source, ask.source_base, note)
+
+
+def _with_release(facts: Facts, tree: TreeAudit) -> Facts:
+    """The tree's release, for a subject that does not say its own."""
+    if tree.release is None or facts.get("version") is not None:
+        return facts
+    fact = Fact(name="version", value=tree.release, source=str(tree.package))
+    return replace(facts, known={**facts.known, "version": fact})
 
 
 def _log_facts(

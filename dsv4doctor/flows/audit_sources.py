@@ -102,7 +102,7 @@ def facts_of_launch(
         subject=_subject(source, args),
         groups=[
             (source, {"engine": launch.engine, "env_known": True, **args, **derived(args), **env}),
-            ("stated", _with_version(stated)),
+            ("stated", with_family(stated)),
         ],
         complete=True,
         has_changes=has,
@@ -114,7 +114,8 @@ def _subject(source: str, args: Mapping[str, Any]) -> str:
     return f"{source} ({role})" if role in ("prefill", "decode") else source
 
 
-def _with_version(stated: Mapping[str, Any]) -> dict[str, Any]:
+def with_family(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """What was stated, and the model's family that follows from it."""
     model = stated.get("model")
     family = model_family(model) if isinstance(model, str) else None
     extra = {"model_family": family} if family and "model_family" not in stated else {}
@@ -148,7 +149,7 @@ def facts_of_server_info(
     if isinstance(env, Mapping):
         named = {f"env.{name}": value for name, value in env.items()}
         groups.append((f"{source} env_vars", {"env_known": True, **named}))
-    groups.append(("stated", _with_version(stated)))
+    groups.append(("stated", with_family(stated)))
     return gather_facts(_subject(source, args), groups, complete=True, has_changes=has)
 
 
@@ -209,31 +210,6 @@ def facts_of_bootstrap(endpoint: Endpoint, has: frozenset[int]) -> Facts:
     source = f"{endpoint.base_url}/route"
     said = {"disaggregation_mode": "prefill", "engine": "sglang", **answer}
     return gather_facts(source, [(source, said)], complete=False, has_changes=has)
-
-
-def facts_of_source(folder: Path, has: frozenset[int]) -> dict[str, Any]:
-    """What a source tree proves: its index-K reads gated, its price that of its store.
-
-    Raises:
-        UsageError: no SGLang tree there.
-    """
-    from dsv4doctor.flows.patch import run_patch
-    from dsv4doctor.patching.fixes import Standing
-    from dsv4doctor.patching.tree import CONFIGURATOR, MEMORY_POOL
-
-    fix = run_patch(folder, write=False).fix
-    if fix.standing is Standing.UNRECOGNISED:
-        return {"source_problem": fix.reason}
-    faults = {patch.path: patch.fixes for patch in fix.patches}
-    found: dict[str, Any] = {
-        "index_k_gated": MEMORY_POOL not in faults,
-        "index_k_priced": CONFIGURATOR not in faults,
-    }
-    if CONFIGURATOR in faults:
-        found["custom_build"] = True
-    if MEMORY_POOL in faults:
-        found["ungated_reads"] = "; ".join(faults[MEMORY_POOL])
-    return found
 
 
 def facts_of_host(
