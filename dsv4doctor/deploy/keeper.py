@@ -158,7 +158,8 @@ class Keeper:
             'rm -f "$S/restored"; echo start >"$S/heartbeat" || exit 1\n'
             f'setsid sh "$S/deadman.sh" "$S" {limit_s} {shlex.quote(self._run)} '
             '</dev/null >>"$S/deadman.log" 2>&1 &\n'
-            'note_process "$S/deadman.pid" "$!"\nis_alive "$S/deadman.pid"',
+            'deadman=$!; wait_detached "$deadman"; note_process "$S/deadman.pid" "$deadman"\n'
+            'is_alive "$S/deadman.pid"',
             "starting the deadman",
         )
 

@@ -94,6 +94,14 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def start_of(pid: str) -> str:
+    """A process's start in clock ticks; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
 def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
     """Until `condition` holds, looked at often."""
     deadline = time.monotonic() + seconds

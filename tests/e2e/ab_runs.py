@@ -79,9 +79,14 @@ def end_left_over(run_dir: Path) -> None:
     """Ends the lab and the deadman that a killed run left under its folder."""
     for name in ("server/pid", "deadman.pid"):
         note = run_dir / "host" / name
-        if note.exists():
-            pid = int(note.read_text().split()[0])
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        words = note.read_text().split() if note.exists() else []
+        # A number may belong to another process by now: the start time tells.
+        if len(words) == 2 and _start_of(words[0]) == words[1]:
+            os.kill(int(words[0]), signal.SIGKILL)
+
+
+def _start_of(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""

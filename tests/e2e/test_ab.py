@@ -15,8 +15,9 @@ SICK = "bf16-on"
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory):
-    """The experiment of the case, as `dsv4doctor ab --json` runs it."""
-    return ab(tmp_path_factory.mktemp("case"))
+    """The experiment of the case, as `dsv4doctor ab --json` runs it, but for the stream's pace."""
+    pace = ("--lab-option", "itl-ms=0", "--lab-option", "ttft-ms=0")
+    return ab(tmp_path_factory.mktemp("case"), *pace)
 
 
 def test_the_case_is_found_by_its_own_experiment(case) -> None:

@@ -20,6 +20,13 @@ note_process() {
   printf '%s %s\n' "$2" "$(start_of "$2")" >"$1.new" && mv "$1.new" "$1"
 }
 
+# wait_detached PID: until it leads a session of its own. Whoever runs us ends the session that it
+# came from as soon as we are done, and a child that has not left it yet would go with it.
+wait_detached() {
+  while [ -n "$(start_of "$1")" ] &&
+    [ "$(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f4)" != "$1" ]; do nap; done
+}
+
 # tree_of PID: "pid start" of it and all its descendants.
 tree_of() {
   cat /proc/[0-9]*/stat 2>/dev/null | sed 's/ (.*) / /' | awk -v root="$1" '
@@ -60,7 +67,9 @@ start_process() {
   else
     setsid sh "$2" </dev/null >>"$3" 2>&1 &
   fi
-  note_process "$1" "$!"
+  start_pid=$!
+  wait_detached "$start_pid"
+  note_process "$1" "$start_pid"
 }
 
 # listener_of PORT: the process that listens there; nothing where none does.
