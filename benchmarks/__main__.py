@@ -18,6 +18,7 @@ SCRIPTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "lab": ("lab.py", ()),
     "client": ("client_cost.py", ("--judge", "dsv4doctor.detect:judge")),
     "size": ("size.py", ()),
+    "report": ("report.py", ()),
 }
 
 

@@ -15,6 +15,7 @@ from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import EXIT_INTERRUPTED
 from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.flows.report_page import REPORT_HTML, html_page
 from dsv4doctor.flows.repro_drive import Work, drive, replay
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.flows.repro_verdict import (
@@ -119,6 +120,7 @@ def _conclude(work: Work, fail_on: Severity) -> ReproOutcome:
     run.write_findings(to_builtins(findings))
     run.write_summary({"verdict": verdict, "exit_code": exit_code, "repro": to_builtins(summary)})
     run.write_text(REPORT_MARKDOWN, markdown.render(report))
+    run.write_text(REPORT_HTML, html_page(report, run.records()))
     run.finish()
     return ReproOutcome(
         verdict=verdict,

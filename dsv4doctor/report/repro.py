@@ -198,7 +198,7 @@ def evidence_section(summary: Mapping[str, Any]) -> Section:
         ("run directory", str(summary.get("run_dir"))),
         ("every response", "records.jsonl"),
         ("bytes as received", "raw/, of each corrupted or failed response"),
-        ("this report", "report.md"),
+        ("this report", "report.md, and report.html to look around in"),
     )
     return Section(title="Evidence", blocks=(Facts(rows=rows),))
 
