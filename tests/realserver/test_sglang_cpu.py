@@ -24,8 +24,8 @@ pytestmark = pytest.mark.realserver
 
 CODE, COUNT = "K7F3-QM2X-9DTW", -12
 RIGHT = {"ticket": CODE, "count": COUNT}
-# About one reply in six is right, so that forty without one are a chance of one in a thousand.
-ASK_AT_LEAST, ASK_AT_MOST = 6, 40
+# About one reply in ten is right: a hundred without one are a chance of 3 in 100,000.
+ASK_AT_LEAST, ASK_AT_MOST = 6, 100
 # Multiplies a token's odds by e to the power of it: a value ends within some 30 tokens.
 LIKELY = 9
 END = "<｜end▁of▁sentence｜>"
