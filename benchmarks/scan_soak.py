@@ -50,14 +50,14 @@ def main() -> None:
     lines = [
         "# Soak of the detectors",
         "",
-        f"Commit {commit()}, {datetime.now(UTC):%Y-%m-%d}; made by `python benchmarks/scan_soak.py`.",
+        f"Commit {commit()}, {datetime.now(UTC):%Y-%m-%d}; by `python benchmarks/scan_soak.py`.",
         "",
         "## False alarms",
         "",
         f"{len(pieces):,} texts of {len(kinds)} kinds, {sum(len(p.text) for p in pieces) / 1e6:.0f}"
         " million characters, each as content and as an argument of a call:",
-        f"**{len(found)} alarms in {judged:,} responses.** Texts that are damaged themselves (U+FFFD,"
-        " raw control characters, mojibake) are set apart.",
+        f"**{len(found)} alarms in {judged:,} responses.** Texts that are damaged themselves"
+        " (U+FFFD, raw control characters, mojibake) are set apart.",
         "",
         *(f"- {alarm}" for alarm in found),
         "",
@@ -65,8 +65,8 @@ def main() -> None:
         "",
         "## Recall",
         "",
-        f"One fault put into a clean text, {args.samples} samples a kind, seeded. A sample counts when it"
-        " carries the label, primary or not. `floor` is what the soak test demands.",
+        f"One fault put into a clean text, {args.samples} samples a kind, seeded. A sample counts"
+        " when it carries the label, primary or not. `floor` is what the soak test demands.",
         "",
         "| fault | label | recall | floor |",
         "|---|---|---|---|",

@@ -9,7 +9,7 @@ import pytest
 
 
 def program(name: str, *, package: str) -> str:
-    """The path of `name`; skips the test (fails it under CI) where Debian's `package` is missing."""
+    """The path of `name`; without Debian's `package` the test is skipped (under CI it fails)."""
     found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
     if found:
         return found
