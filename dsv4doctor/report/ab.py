@@ -231,6 +231,8 @@ def _proofs(data: Mapping[str, Any]) -> Section:
             proofs.setdefault(key, []).append(check["block"] + 1)
     if not proofs:
         said = "The arms claim no setting: they are what stands behind their names."
+        if not data["blocks"]:
+            said = "No block was finished, so nothing is proved of any arm."
         return Section(title="What proves the arms", blocks=(Note(text=said),), key="ab-proofs")
     rows = tuple((*key, ", ".join(map(str, blocks))) for key, blocks in proofs.items())
     columns = tuple(Column(title=t) for t in ("arm", "setting", "standing", "read", "blocks"))

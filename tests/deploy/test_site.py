@@ -328,3 +328,47 @@ def test_a_process_that_ignores_term_is_killed(
     assert process.wait(timeout=5) == -signal.SIGKILL
     assert not is_running(before["child"])
     site.close()
+
+
+@pytest.mark.parametrize("host", ["local"], indirect=True)
+def test_a_host_that_rebooted_is_noticed_and_started_again(
+    running: tuple[Deployment, int], connect: Connect, tmp_path: Path
+) -> None:
+    """Server and deadman are gone, what lies under the folder is still there."""
+    deployment, port = running
+    site = site_of(deployment, connect)
+    site.take()
+    site.record()
+    site.start_deadmen(60)
+    site.apply({"server": arm_of(site.baselines["server"].launch)})
+    state = tmp_path / "state"
+    for pid in (ask(port)["pid"], int((state / "deadman.pid").read_text().split()[0])):
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(Released, match="the deadman is gone"):
+        site.beat()
+    assert site.restore().done
+    assert site.read_back().done
+    assert "ARM" not in ask(port)["environment"]
+    site.close()
+
+
+@pytest.mark.parametrize("host", ["local"], indirect=True)
+def test_another_experiment_is_not_put_back_by_ours(
+    running: tuple[Deployment, int], connect: Connect, tmp_path: Path
+) -> None:
+    """Ours was put back by its deadman while we slept, and somebody else has the host now."""
+    deployment, port = running
+    first, second = site_of(deployment, connect), site_of(deployment, connect, "run-2")
+    first.take()
+    first.record()
+    assert first.restore().done
+    second.take()
+    second.record()
+    second.apply({"server": arm_of(second.baselines["server"].launch)})
+    outcome = first.restore()
+    assert not outcome.done
+    assert "another experiment holds it" in outcome.evidence[0]
+    assert "ARM" in ask(port)["environment"]
+    assert second.restore().done
+    first.close()
+    second.close()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 from ab_runs import SMALL_RACE, ab, blocks
 from cli_runs import doctor, repro
+
+from dsv4doctor.lab.deployment import LabOptions, start_lab
 
 SICK = "bf16-on"
 
@@ -133,3 +136,53 @@ def test_what_cannot_be_done_is_refused_before_anything_is_touched(
     assert done.code == 2
     assert said in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[tuple[str, str]]:
+    """Two labs that run already: one that loses the race, one without HiCache."""
+    switches = (
+        ("device-pages", "120"), ("slack-ms", "0.1"), ("itl-ms", "0"), ("ttft-ms", "0"),
+    )  # fmt: skip
+    with (
+        start_lab(LabOptions(switches=switches)) as sick,
+        start_lab(LabOptions(switches=switches, hicache=False)) as well,
+    ):
+        yield sick.base_url, well.base_url
+
+
+def test_servers_that_already_run_are_compared_as_they_are(
+    tmp_path: Path, servers: tuple[str, str]
+) -> None:
+    sick, well = servers
+    done = ab(
+        tmp_path, "--arm", f"sick={sick}", "--arm", f"well={well}", "--sessions", "12",
+        "--blocks", "1", "--warmup", "0",
+    )  # fmt: skip
+    assert done.code == 1, done.stderr
+    (pair,) = done.body["comparisons"]
+    assert pair["verdict"] == "differ"
+    assert pair["e_value"] > 20
+    assert pair["unit"] == "session"
+    assert done.body["restored"] is None
+    assert all(arm["verified"] for arm in done.body["arms"])
+
+
+def test_one_server_against_itself_shows_no_difference(
+    tmp_path: Path, servers: tuple[str, str]
+) -> None:
+    """The cache is emptied between the arms, or the second would find the first one's prompts."""
+    _, well = servers
+    done = ab(
+        tmp_path, "--base-url", well, "--arm", "a:concurrency=4", "--arm", "b:concurrency=8",
+        "--sessions", "8", "--turns", "3", "--blocks", "1", "--warmup", "0",
+    )  # fmt: skip
+    assert done.code == 4, done.stderr
+    assert done.document["verdict"] == "undecided"
+    records = [json.loads(line) for line in (done.run_dir / "records.jsonl").open()]
+    first = {record["arm"]: 0 for record in records}
+    for record in records:
+        if record["turn"] == 0:
+            first[record["arm"]] = max(first[record["arm"]], record["cached_tokens"] or 0)
+    # Nothing but the shared system prompt may be cached at a session's first turn.
+    assert max(first.values()) < 1024, first
