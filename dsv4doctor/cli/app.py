@@ -33,6 +33,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "repro": CommandEntry(
         "repro", "repro", "Drive concurrent tool-call sessions and classify every response."
     ),
+    "ab": CommandEntry(
+        "ab", "app", "Compare arms of a deployment: relaunched, proved, decided, put back."
+    ),
     "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
     "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
     "audit": CommandEntry(
