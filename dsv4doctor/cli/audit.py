@@ -49,6 +49,13 @@ def audit(
         list[str] | None,
         typer.Option(help="Read the server's process there; repeatable.", rich_help_panel=_FROM),
     ] = None,
+    ssh_hosts: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file of hosts, one a line.", rich_help_panel=_FROM),
+    ] = None,
+    ssh_config: Annotated[
+        Path | None, typer.Option(help="Instead of ~/.ssh/config.", rich_help_panel=_FROM)
+    ] = None,
     fact: Annotated[
         list[str] | None,
         typer.Option(help="NAME=VALUE that you vouch for, as client.tools=50; repeatable."),
@@ -83,13 +90,15 @@ def audit(
             source_base=source_base,
             check_env=check_env,
             ssh_hosts=tuple(ssh_host or ()),
+            ssh_host_files=tuple(ssh_hosts or ()),
+            ssh_config=ssh_config,
             stated=_stated(fact or []),
             has=frozenset(has or ()),
         ),
         say,
     )
     code = outcome.exit_code(Severity(fail_on.value))
-    if outcome.hosts and all(problem for _, problem in outcome.hosts) and not outcome.subjects:
+    if outcome.hosts and all(host.error for host in outcome.hosts) and not outcome.subjects:
         code = 3
     if as_json:
         _emit(outcome, code)

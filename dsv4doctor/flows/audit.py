@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +39,26 @@ class AuditAsk:
     source_base: Path | None = None
     check_env: Path | None = None
     ssh_hosts: tuple[str, ...] = ()
+    ssh_host_files: tuple[Path, ...] = ()
+    ssh_config: Path | None = None
     stated: Mapping[str, Any] = field(default_factory=dict)
     has: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostAnswer:
+    """What came of one host: `unknown` is what was asked and it did not tell."""
+
+    host: str
+    error: str | None
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOutcome:
     subjects: tuple[Facts, ...]
     result: AuditResult
-    hosts: tuple[tuple[str, str | None], ...]  # host, its problem
+    hosts: tuple[HostAnswer, ...]
     tree: TreeAudit | None = None
 
     @property
@@ -77,7 +88,7 @@ class AuditOutcome:
                 {"rule": item.rule, "subject": item.subject, "missing": list(item.missing)}
                 for item in self.result.not_determined
             ],
-            "hosts": [{"host": host, "error": problem} for host, problem in self.hosts],
+            "hosts": [asdict(host) for host in self.hosts],
             "source": None if self.tree is None else self.tree.body(),
         }
 
@@ -185,28 +196,32 @@ def _log_facts(
 
 def _ssh_subjects(
     ask: AuditAsk, stated: Mapping[str, Any], subjects: list[Facts], note: Note
-) -> list[tuple[str, str | None]]:
+) -> list[HostAnswer]:
     """Adds one subject a server process of each host; a host's failure is its own."""
-    if not ask.ssh_hosts:
+    if not ask.ssh_hosts and not ask.ssh_host_files:
         return []
+    from dsv4doctor.flows.audit_host import facts_of_host
     from dsv4doctor.hosts.fanout import fan_out
-    from dsv4doctor.hosts.inventory import parse_host
+    from dsv4doctor.hosts.inventory import parse_host, read_inventory
     from dsv4doctor.hosts.ssh import SshTransport
 
     answers = fan_out(
-        ask.ssh_hosts,
-        lambda host: SshTransport(parse_host(host)),
-        lambda transport: sources.facts_of_host(transport, stated, ask.has),
+        [str(host) for host in read_inventory(ask.ssh_hosts, ask.ssh_host_files)],
+        lambda host: SshTransport(parse_host(host), config_file=ask.ssh_config),
+        lambda transport: facts_of_host(transport, stated, ask.has),
     )
-    told: list[tuple[str, str | None]] = []
+    told: list[HostAnswer] = []
     for answer in answers:
+        found = answer.answer
         problem = answer.problem
-        if problem is None and not answer.answer:
+        if found is not None and not found.subjects:
             problem = "no server process runs there"
         if problem is not None:
             note(f"{answer.host}: {problem}")
-        subjects += answer.answer or []
-        told.append((answer.host, problem))
+        if found is not None:
+            subjects += found.subjects
+        unknown = () if found is None else found.unknown
+        told.append(HostAnswer(host=answer.host, error=problem, unknown=unknown))
     return told
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from dsv4doctor.flows.size_sources import ask_server, load_json
 from dsv4doctor.sizing.launch import Launch, read_launch
 
 if TYPE_CHECKING:
-    from dsv4doctor.hosts.transport import Transport
     from dsv4doctor.serverinfo import ServerInfo
     from dsv4doctor.target import Endpoint
 
@@ -23,33 +21,6 @@ _PRIVATE_KEYS = ("internal_states", "env_vars", "memory_usage", "launch_command"
 _BOOTSTRAP_ROUTE = (
     "/route?prefill_dp_rank=-1&prefill_cp_rank=-1&target_tp_rank=-1&target_pp_rank=-1"
 )
-# Prints each server process of a host: its arguments, then its SGLANG_* and VLLM_* environment.
-_PROCESSES = r"""
-for p in /proc/[0-9]*; do
-  a=$(tr '\0' '\n' < "$p/cmdline" 2>/dev/null) || continue
-  case "$a" in
-    *sglang.launch_server*|*sglang*serve*|*vllm*serve*|*vllm.entrypoints*) ;;
-    *) continue ;;
-  esac
-  case "$a" in *"for p in /proc"*) continue ;; esac
-  printf 'PROCESS %s\n' "${p#/proc/}"
-  printf '%s\n' "$a" | sed 's/^/ARG /'
-  tr '\0' '\n' < "$p/environ" 2>/dev/null | grep -E '^(SGLANG|VLLM|MC|NCCL)_' | sed 's/^/ENV /'
-done
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
-  sort | uniq -c | sed 's/^/GPU /'
-uname -r | sed 's/^/KERNEL /'
-python3 - <<'PY' 2>/dev/null
-from importlib.metadata import distributions
-wanted = {"sglang", "vllm", "flashinfer-python", "deep-gemm", "lmcache", "nixl", "torch",
-          "mooncake-transfer-engine", "triton", "sglang-router"}
-for d in distributions():
-    name = (d.metadata["Name"] or "").lower()
-    if name in wanted:
-        print("PACKAGE", name, d.version)
-PY
-true
-"""
 
 
 def model_family(name: str) -> str | None:
@@ -93,15 +64,22 @@ def _number(value: Any) -> int | None:
 
 
 def facts_of_launch(
-    launch: Launch, source: str, stated: Mapping[str, Any], has: frozenset[int]
+    launch: Launch,
+    source: str,
+    stated: Mapping[str, Any],
+    has: frozenset[int],
+    *,
+    env_known: bool = True,
 ) -> Facts:
     """A launch command's facts: every argument is known, absent ones are at their defaults."""
     args = dict(launch.flags)
-    env = {f"env.{name}": value for name, value in launch.env.items()}
+    env: dict[str, Any] = {f"env.{name}": value for name, value in launch.env.items()}
+    if env_known:
+        env["env_known"] = True
     return gather_facts(
         subject=_subject(source, args),
         groups=[
-            (source, {"engine": launch.engine, "env_known": True, **args, **derived(args), **env}),
+            (source, {"engine": launch.engine, **args, **derived(args), **env}),
             ("stated", with_family(stated)),
         ],
         complete=True,
@@ -210,53 +188,6 @@ def facts_of_bootstrap(endpoint: Endpoint, has: frozenset[int]) -> Facts:
     source = f"{endpoint.base_url}/route"
     said = {"disaggregation_mode": "prefill", "engine": "sglang", **answer}
     return gather_facts(source, [(source, said)], complete=False, has_changes=has)
-
-
-def facts_of_host(
-    transport: Transport, stated: Mapping[str, Any], has: frozenset[int]
-) -> list[Facts]:
-    """One subject a server process that runs on the host."""
-    from dsv4doctor.hosts.transport import Command
-
-    text = transport.run(Command(script=_PROCESSES)).text
-    shared: dict[str, Any] = {}
-    processes: list[tuple[str, list[str], dict[str, str]]] = []
-    for line in text.splitlines():
-        kind, _, rest = line.partition(" ")
-        if kind == "PROCESS":
-            processes.append((rest, [], {}))
-        elif kind == "ARG" and processes:
-            processes[-1][1].append(rest)
-        elif kind == "ENV" and processes and "=" in rest:
-            name, value = rest.split("=", 1)
-            processes[-1][2][name] = value
-        elif kind == "PACKAGE":
-            name, _, version = rest.partition(" ")
-            shared[_PACKAGES.get(name, name)] = version
-        elif kind == "GPU":
-            shared["gpu"] = re.sub(r"^\d+\s+", "", rest.strip())
-        elif kind == "KERNEL":
-            shared["kernel"] = rest
-    return [_host_facts(transport.name, p, shared, stated, has) for p in processes]
-
-
-_PACKAGES = {"flashinfer-python": "flashinfer"}
-
-
-def _host_facts(
-    host: str,
-    process: tuple[str, Sequence[str], Mapping[str, str]],
-    shared: Mapping[str, Any],
-    stated: Mapping[str, Any],
-    has: frozenset[int],
-) -> Facts:
-    import shlex
-
-    pid, words, env = process
-    launch = read_launch(shlex.join(words))
-    launch = Launch(engine=launch.engine, flags=launch.flags, env=dict(env))
-    version = {"version": shared[launch.engine]} if launch.engine in shared else {}
-    return facts_of_launch(launch, f"{host} pid {pid}", {**shared, **version, **stated}, has)
 
 
 def facts_of_check_env(text: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from dsv4doctor.audit.evaluate import evaluate
-from dsv4doctor.flows.audit_sources import facts_of_host, model_family
+from dsv4doctor.flows.audit_host import facts_of_host
+from dsv4doctor.flows.audit_sources import model_family
 from dsv4doctor.hosts.local import LocalTransport
 
 MODEL = "deepseek-ai/DeepSeek-V4-Flash-of-this-test"
@@ -38,9 +39,9 @@ def server() -> Iterator[int]:
 
 def test_process_arguments_and_environment(server: int) -> None:
     transport = LocalTransport()
-    subjects = facts_of_host(transport, {}, frozenset())
+    host = facts_of_host(transport, {}, frozenset())
     transport.close()
-    (facts,) = [found for found in subjects if found.value("model") == MODEL]
+    (facts,) = [found for found in host.subjects if found.value("model") == MODEL]
     assert facts.subject == f"localhost pid {server}"
     assert facts.value("tp_size") == "4"
     assert facts.value("env.SGLANG_DSV4_BF16_INDEX_K") == "1"

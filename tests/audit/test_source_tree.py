@@ -201,7 +201,7 @@ INDEX_READ = f'        """The layer\'s index-K pages."""\n{WAIT}'
         ),
         pytest.param(
             edited(MEMORY_POOL, f"{WAIT}        return self.compress_state_pools[layer_id]",
-                   f"        pool = self.compress_state_pools[layer_id]\n{WAIT}        return pool"),
+                   f"        p = self.compress_state_pools[layer_id]\n{WAIT}        return p"),
             "get_attention_compress_states", "before it waits", id="too-late",
         ),
         pytest.param(
