@@ -76,6 +76,7 @@ def serving(
     try:
         url = f"http://127.0.0.1:{port}"
         seconds = _await(process, url + health, log, limit_s)
+        print(f"\n{Path(command[0]).name} is ready after {seconds:.0f} s")
         yield Serving(url=url, log=log, seconds_to_ready=seconds)
     finally:
         _end(process)
