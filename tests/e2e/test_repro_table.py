@@ -7,8 +7,10 @@ zeros are exact.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
+from difflib import SequenceMatcher
 from typing import Any
 
 import pytest
@@ -20,6 +22,8 @@ TINY_POOL = ("--lab-option", "device-pages=120", "--lab-option", "slack-ms=0.1")
 # fp8 narrows the window and does not close it: larger prefill batches queue more copies.
 LARGER_BATCHES = ("--lab-option", "prefill-batch=20")
 SUBTLE_TOKENS = 5
+# About what a tokenizer makes of text: pieces of words, and each other character.
+TOKEN = re.compile(r"\w{1,4}|\W")
 
 ARMS: dict[str, tuple[str, ...]] = {
     "bf16": (),
@@ -57,7 +61,7 @@ def stale_index_reads(done: Done) -> set[tuple[int, int]]:
     return {
         (event["session"], event["turn"])
         for event in events
-        if event["event"] == "stale_read" and event["pool"] == "index_k"
+        if event["kind"] == "stale_read" and event["pool"] == "index_k"
     }
 
 
@@ -110,17 +114,24 @@ def served(record: dict[str, Any]) -> Any:
 
 
 def form_of(sick: dict[str, Any], healthy: dict[str, Any]) -> str:
-    """How a damaged response differs: in one argument, in a few words, or grossly."""
+    """How a damaged response differs: in one argument, in a few tokens, or grossly."""
     text, calls, finish = served(sick)
     right_text, right_calls, right_finish = served(healthy)
     if finish != right_finish:
         return "gross"
-    if text == right_text and [c["name"] for c in calls] == [c["name"] for c in right_calls]:
-        return "one argument" if _arguments_apart(calls, right_calls) == 1 else "gross"
-    if not calls and not right_calls:
-        wrong = (Counter(text.split()) - Counter(right_text.split())).total()
-        return "few tokens" if wrong <= SUBTLE_TOKENS else "gross"
-    return "gross"
+    same_tools = [c["name"] for c in calls] == [c["name"] for c in right_calls]
+    if calls and text == right_text and same_tools and _arguments_apart(calls, right_calls) == 1:
+        return "one argument"
+    apart = _tokens_apart(json.dumps([text, calls]), json.dumps([right_text, right_calls]))
+    return "few tokens" if apart <= SUBTLE_TOKENS else "gross"
+
+
+def _tokens_apart(text: str, right: str) -> int:
+    """Tokens of the right text that are missing or replaced, and those that came in addition."""
+    tokens, wanted = TOKEN.findall(text), TOKEN.findall(right)
+    matcher = SequenceMatcher(a=wanted, b=tokens, autojunk=False)
+    kept = sum(block.size for block in matcher.get_matching_blocks())
+    return max(len(wanted), len(tokens)) - kept
 
 
 def _arguments_apart(calls: list[dict[str, Any]], right: list[dict[str, Any]]) -> int:
