@@ -16,8 +16,13 @@ from dsv4doctor.deploy.launchers.launcher import RoleBaseline
 from dsv4doctor.deploy.site import Site
 from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, UsageError
 from dsv4doctor.finding import Evidence, Finding, Severity
+from dsv4doctor.flows.ab_deployment import (
+    BASELINE_FILE,
+    DEPLOYMENT_FILE,
+    connector,
+    without_secrets,
+)
 from dsv4doctor.flows.ab_setup import COMMAND
-from dsv4doctor.flows.ab_site import BASELINE_FILE, DEPLOYMENT_FILE, connector, without_secrets
 
 VERDICT = "restored"
 FAILED = "not restored"

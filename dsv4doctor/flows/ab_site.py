@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from dsv4doctor.artifacts.diskfull import told_plainly
@@ -18,35 +13,23 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.client.sglang import inspect_server, list_models
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.deploy.counters import Counters, read_counters
-from dsv4doctor.deploy.decode import read_deployment
-from dsv4doctor.deploy.document import Deployment, HostEntry, Role, RoleKind
+from dsv4doctor.deploy.document import Role, RoleKind
 from dsv4doctor.deploy.heart import Heart
-from dsv4doctor.deploy.lab import LabBaseline, free_port, lab_deployment
-from dsv4doctor.deploy.launch import Launch
 from dsv4doctor.deploy.readiness import generate_once
 from dsv4doctor.deploy.site import Released, Site
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.experiment.arms import Arm
-from dsv4doctor.experiment.factors import Setting, Side
-from dsv4doctor.experiment.launch import (
-    INDEX_K_CHANGES,
-    LaunchChange,
-    apply_to_argv,
-    apply_to_environment,
-    launch_change,
-)
+from dsv4doctor.experiment.factors import Setting
 from dsv4doctor.experiment.verification import ServerState
+from dsv4doctor.flows.ab_changes import changed, settings_of
+from dsv4doctor.flows.ab_deployment import BASELINE_FILE, DEPLOYMENT_FILE, baseline_record
+from dsv4doctor.flows.ab_patience import patient
 from dsv4doctor.flows.ab_setup import AbPlan
-from dsv4doctor.hosts.local import LocalTransport
-from dsv4doctor.hosts.transport import Transport
 from dsv4doctor.progress import Progress
-from dsv4doctor.redact import redact_argv, redact_text, redact_value
+from dsv4doctor.redact import redact_text, redact_value
 from dsv4doctor.sglang_log.boot import read_boot
 from dsv4doctor.target import Endpoint, parse_endpoint
 
-DEPLOYMENT_FILE = "deployment.json"
-BASELINE_FILE = "baseline.json"
-HOST_FOLDER = "host"
 LOGS = "logs"
 _INDEXER_POOL = "deepseek_v4_c4_indexer"
 _CUDA_GRAPH = "cuda graph: True"
@@ -204,51 +187,6 @@ class Relaunched:
         return same, said
 
 
-def open_site(plan: AbPlan, run: RunDirectory, connect: Callable[[HostEntry], Transport]) -> Site:
-    """The site of the plan's deployment file, or of the lab.
-
-    Raises:
-        UsageError: if the file is wrong.
-    """
-    return Site(
-        deployment=deployment_of(plan, run.path),
-        run=run.path.name,
-        owner=str(run.path.resolve()),
-        connect=connect,
-    )
-
-
-def deployment_of(plan: AbPlan, run_dir: Path) -> Deployment:
-    if plan.deployment is not None:
-        return read_deployment(plan.deployment)
-    lab = plan.lab
-    words = ["--enable-hierarchical-cache"] if lab.hicache else []
-    for name, values in (("--fault", lab.faults), ("--fix", lab.fixes)):
-        words += [word for value in values for word in (name, value)]
-    words += [w for name, value in lab.switches for w in (f"--{name}", value) if w]
-    return lab_deployment(
-        python=sys.executable,
-        port=free_port(),
-        folder=str((run_dir / HOST_FOLDER).resolve()),
-        seed=plan.seed,
-        baseline=LabBaseline(argv=tuple(words), index_k=lab.index_k),
-    )
-
-
-def connector(ssh_config: Path | None) -> Callable[[HostEntry], Transport]:
-    """Opens a deployment's hosts: over SSH, or here."""
-
-    def connect(entry: HostEntry) -> Transport:
-        if entry.ssh is None:
-            return LocalTransport(entry.name)
-        from dsv4doctor.hosts.inventory import parse_host
-        from dsv4doctor.hosts.ssh import SshTransport
-
-        return SshTransport(parse_host(entry.ssh), config_file=ssh_config)
-
-    return connect
-
-
 @contextmanager
 def relaunched(
     plan: AbPlan, run: RunDirectory, site: Site, progress: Progress
@@ -266,7 +204,7 @@ def relaunched(
             try:
                 yield target
             finally:
-                with _patient(progress):
+                with patient(progress):
                     target.put_back()
                     if site.deployment.belongs_to_run:
                         site.stop()
@@ -293,7 +231,7 @@ def _begin(target: Relaunched, beating: ExitStack) -> None:
             target.run.write_text(BASELINE_FILE, json.dumps(baseline_record(site)))
         target.record_baseline_args()
     except BaseException:
-        with _patient(target.progress):
+        with patient(target.progress):
             for shell in site.shells.values():
                 shell.run('[ ! -e "$S/restore.sh" ] || sh "$S/restore.sh" doctor; rm -rf "$S/lock"')
         raise
@@ -306,85 +244,6 @@ def _restore_left_over(site: Site) -> None:
             "restoring what an earlier part left",
             timeout_s=sum(role.ready.timeout_s for role in site.deployment.roles),
         )
-
-
-def baseline_record(site: Site) -> list[dict[str, Any]]:
-    """The baseline as it is kept here: secrets stay on the host."""
-    return [
-        {
-            "role": baseline.role,
-            "was_running": baseline.was_running,
-            **to_builtins(without_secrets(baseline.launch)),
-        }
-        for baseline in site.baselines.values()
-    ]
-
-
-def without_secrets(launch: Launch) -> Launch:
-    """The launch as it may be written down."""
-    return Launch(
-        argv=redact_argv(launch.argv),
-        environment=redact_value(dict(launch.environment)),
-        workdir=launch.workdir,
-        is_whole=launch.is_whole,
-    )
-
-
-def settings_of(arm: Arm, role: Role) -> tuple[Setting, ...]:
-    """The arm's server-side settings that change this role."""
-    return tuple(s for s in arm.settings if s.side is Side.SERVER and role.takes(s.factor))
-
-
-def changed(baseline: Launch, arm: Arm, role: Role, site: Site) -> Launch:
-    """The baseline with the arm's settings in it."""
-    meanings = {**INDEX_K_CHANGES, **index_k_changes(site.deployment)}
-    change = launch_change(settings_of(arm, role), meanings)
-    return Launch(
-        argv=tuple(apply_to_argv(baseline.argv, change)),
-        environment=apply_to_environment(baseline.environment, change),
-        workdir=baseline.workdir,
-        is_whole=baseline.is_whole,
-    )
-
-
-def index_k_changes(deployment: Deployment) -> dict[str, LaunchChange]:
-    """What fp8, bf16 and fp4 mean on this build, as the file says."""
-    flag = {"on": "", "off": None, "unset": None}
-    return {
-        value: LaunchChange(
-            flags=tuple((name, flag.get(v, v)) for name, v in meaning.flags.items()),
-            variables=tuple(
-                (name, None if v == "unset" else v) for name, v in meaning.variables.items()
-            ),
-        )
-        for value, meaning in deployment.index_k.items()
-    }
-
-
-@contextmanager
-def _patient(progress: Progress) -> Iterator[None]:
-    """The first Ctrl-C inside is told that we are putting back; the second is obeyed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    heard: list[int] = []
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        heard.append(number)
-        if len(heard) > 1:
-            raise KeyboardInterrupt
-        progress.note("putting the deployment back first; interrupt again to leave it as it is")
-
-    before = {
-        number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if heard:
-        raise KeyboardInterrupt
 
 
 def _values(arguments: dict[str, Any], names: list[str]) -> str:

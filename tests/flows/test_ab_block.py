@@ -15,8 +15,8 @@ from dsv4doctor.deploy.site import Site
 from dsv4doctor.experiment.arms import parse_arm
 from dsv4doctor.experiment.proofs import IMMUNE_TOKENS
 from dsv4doctor.flows.ab_block import client_plan, session_outcomes
+from dsv4doctor.flows.ab_changes import changed
 from dsv4doctor.flows.ab_setup import AbPlan, parse_arms, resumed
-from dsv4doctor.flows.ab_site import changed
 from dsv4doctor.flows.tally import Tally
 from dsv4doctor.scenario import History, TurnKind
 
