@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from dsv4doctor.deploy.document import Role
 from dsv4doctor.deploy.launchers.launcher import Snippets
 from dsv4doctor.deploy.shell import HostShell, data_file
-from dsv4doctor.errors import DoctorError
+from dsv4doctor.errors import DoctorError, UsageError
 
 # What restoring may take beyond the time-outs of its roles.
 RESTORE_MARGIN_S = 60.0
@@ -116,24 +116,32 @@ class Keeper:
 
         Raises:
             HostHeld: naming the run that holds it, and how to put it back by hand.
+            UsageError: if another host of this run is this very one.
         """
         holder = self._shell.do(
             'mkdir -p "$S" || exit 1\n'
             'if mkdir "$S/lock" 2>/dev/null; then\n'
             '  rm -f "$S/restore.sh" "$S/restored" "$S/stop.sh" "$S"/*/touched\n'
             f'  printf "%s" {shlex.quote(self._owner)} >"$S/lock/owner" && '
+            f'printf "%s" {shlex.quote(self._shell.name)} >"$S/lock/host" && '
             f'date -u +%Y-%m-%dT%H:%M:%SZ >"$S/lock/since" && '
             f'printf "%s" {shlex.quote(self._run)} >"$S/lock/run" || '
             '{ rm -rf "$S/lock"; exit 1; }\n'
-            'else cat "$S/lock/run" 2>/dev/null; echo; cat "$S/lock/owner" "$S/lock/since"; fi',
+            'else cd "$S/lock"; for each in run host owner since; do\n'
+            '  cat "$each" 2>/dev/null; echo; done; fi',
             "marking it as under experiment",
         ).text
-        run, _, rest = holder.partition("\n")
-        if not holder.strip():
+        if not holder:
             return False
-        if run == self._run:
+        run, host, owner, since = holder.split("\n")[:4]
+        if run == self._run and host == self._shell.name:
             return True
-        said = " since ".join(line for line in rest.splitlines() if line)
+        if run == self._run:
+            raise UsageError(
+                f"hosts {host} and {self._shell.name} are one machine with one folder",
+                "name it once, or give each a state_dir of its own",
+            )
+        said = " since ".join(line for line in (owner, since) if line)
         raise HostHeld(
             f"{self._shell.name} is under experiment already, by {said or 'an unknown run'}",
             f"if that run is dead: dsv4doctor ab restore RUN_DIR, or there: {self.by_hand()}",

@@ -19,6 +19,7 @@ from dsv4doctor.deploy.keeper import HostHeld
 from dsv4doctor.deploy.launch import Launch
 from dsv4doctor.deploy.readiness import NotReady
 from dsv4doctor.deploy.site import Released, Site
+from dsv4doctor.errors import UsageError
 from dsv4doctor.hosts.transport import HostError
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -349,6 +350,19 @@ def test_a_host_that_rebooted_is_noticed_and_started_again(
     assert site.restore().done
     assert site.read_back().done
     assert "ARM" not in ask(port)["environment"]
+    site.close()
+
+
+@pytest.mark.parametrize("host", ["local"], indirect=True)
+def test_one_machine_under_two_names_is_refused(
+    running: tuple[Deployment, int], connect: Connect, tmp_path: Path
+) -> None:
+    deployment = running[0]
+    again = replace(deployment.hosts[0], name="again")
+    site = site_of(replace(deployment, hosts=(*deployment.hosts, again)), connect)
+    with pytest.raises(UsageError, match="hosts here and again are one machine"):
+        site.take()
+    assert not (tmp_path / "state" / "lock").exists()
     site.close()
 
 

@@ -48,9 +48,11 @@ def base_url_of(run_dir: Path) -> str:
 
 def test_a_killed_doctor_leaves_the_baseline_and_the_run_goes_on(tmp_path: Path) -> None:
     """kill -9 in the middle of the arm that is not the baseline; then `--resume`."""
-    whole = ab(tmp_path / "whole", *ON_OFF, *SMALL_RACE)
+    rounds = ("--blocks", "3")  # the third is not needed: two tell the arms apart
+    whole = ab(tmp_path / "whole", *ON_OFF, *SMALL_RACE, *rounds)
+    assert any("2 of 3 rounds" in note for note in whole.body["notes"]), whole.body["notes"]
     order = [block["arm"] for block in blocks(whole.run_dir)]
-    process = start_ab(tmp_path / "killed", *ON_OFF, *SMALL_RACE, "--deadman", "5")
+    process = start_ab(tmp_path / "killed", *ON_OFF, *SMALL_RACE, *rounds, "--deadman", "5")
     run_dir = only_run(tmp_path / "killed")
     try:
         wait_for_records(run_dir, order.index("off"), process)
