@@ -29,6 +29,16 @@ def audit(
         list[str] | None,
         typer.Option(help="A prefill server's bootstrap port.", rich_help_panel=_FROM),
     ] = None,
+    router_url: Annotated[
+        list[str] | None,
+        typer.Option(help="A router's root: its workers.", rich_help_panel=_FROM),
+    ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A run directory of repro: its client and target.", rich_help_panel=_FROM
+        ),
+    ] = None,
     log: Annotated[
         list[Path] | None, typer.Option(help="A server's log; repeatable.", rich_help_panel=_FROM)
     ] = None,
@@ -85,6 +95,8 @@ def audit(
             server_infos=tuple(server_info or ()),
             endpoints=tuple(parse_endpoint(url, api_key=api_key) for url in base_url or ()),
             bootstraps=tuple(parse_endpoint(url) for url in bootstrap_url or ()),
+            routers=tuple(parse_endpoint(url, api_key=api_key) for url in router_url or ()),
+            runs=tuple(run or ()),
             logs=tuple(log or ()),
             source=source,
             source_base=source_base,

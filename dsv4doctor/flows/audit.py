@@ -14,6 +14,8 @@ from dsv4doctor.audit.trouble import find_troubles
 from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows import audit_sources as sources
+from dsv4doctor.flows.audit_router import facts_of_router
+from dsv4doctor.flows.audit_run import facts_of_run
 from dsv4doctor.flows.audit_tree import TreeAudit, audit_tree
 from dsv4doctor.flows.size_sources import read_lines
 from dsv4doctor.redact import REDACTED, is_secret_name, redact_text
@@ -34,6 +36,8 @@ class AuditAsk:
     server_infos: tuple[Path, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     bootstraps: tuple[Endpoint, ...] = ()
+    routers: tuple[Endpoint, ...] = ()
+    runs: tuple[Path, ...] = ()
     logs: tuple[Path, ...] = ()
     source: Path | None = None
     source_base: Path | None = None
@@ -128,6 +132,8 @@ def run_audit(ask: AuditAsk, note: Note) -> AuditOutcome:
     ]
     subjects += [sources.facts_of_url(endpoint, stated, ask.has) for endpoint in ask.endpoints]
     subjects += [sources.facts_of_bootstrap(endpoint, ask.has) for endpoint in ask.bootstraps]
+    subjects += [facts_of_router(endpoint, ask.has) for endpoint in ask.routers]
+    subjects += [facts_of_run(path, stated, ask.has) for path in ask.runs]
     hosts = _ssh_subjects(ask, stated, subjects, note)
     troubles: list[AuditFinding] = []
     for path in ask.logs:
@@ -140,7 +146,8 @@ def run_audit(ask: AuditAsk, note: Note) -> AuditOutcome:
     if not subjects and not hosts:
         raise UsageError(
             "nothing to audit is named",
-            '--launch "…", --server-info FILE, --base-url URL, --log FILE or --ssh-host HOST',
+            '--launch "…", --server-info FILE, --base-url URL, --log FILE, --run RUN_DIR, '
+            "--source DIR or --ssh-host HOST",
         )
     if tree is not None:
         subjects = [_with_release(facts, tree) for facts in subjects]

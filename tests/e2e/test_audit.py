@@ -74,6 +74,94 @@ def test_source_settles_what_the_launch_leaves_open(tmp_path: Path) -> None:
     assert not {"CASE-01", "CASE-02"} & set(settled)
 
 
+def test_source_alone_gives_its_tables(tmp_path: Path) -> None:
+    tree = write_tree(tmp_path, OLD_CONFIGURATOR, MEMORY_POOL)
+    code, document = audit_json("--source", str(tree))
+    found = rules(document)
+    assert code == 1
+    assert "get_index_k_fp4_payload_buffer" in found["SRC-01"]["title"]
+    # The gravest first: bf16 counted as fp8, then fp4 that is only reserved in vain.
+    bf16, fp4 = (finding for finding in document["findings"] if finding["rule"] == "SRC-04")
+    assert ("651 B" in bf16["title"], bf16["severity"]) == (True, "error")
+    assert ("336 B" in fp4["title"], fp4["severity"]) == (True, "info")
+    where = f"{tree}/sglang/srt/mem_cache/deepseek_v4_memory_pool.py:"
+    assert bf16["evidence"][0]["where"].startswith(where)
+    gates = document["audit"]["source"]["gates"]
+    standings = {(gate["pool"], gate["method"]): gate["standing"] for gate in gates}
+    token = "DeepSeekV4TokenToKVPool"
+    assert standings[token, "get_index_k_with_scale_buffer"] == "gated"
+    assert standings[token, "get_index_k_scale_buffer"] == "delegated"
+    assert standings[token, "get_index_k_fp4_payload_buffer"] == "ungated"
+    stored = document["audit"]["source"]["index_k"]["stored"]
+    assert [price["bytes"] for price in stored] == [256, 68, 132]
+    facts = {fact["name"]: fact for fact in document["audit"]["facts"]}
+    assert facts["index_k_gated"]["source"] == str(tree / "sglang")
+
+
+def test_the_tree_is_never_imported(tmp_path: Path) -> None:
+    marker = tmp_path / "imported"
+    pool = f"open({str(marker)!r}, 'w')\n{CLEAN_MEMORY_POOL}"
+    tree = write_tree(tmp_path / "tree", OLD_CONFIGURATOR, pool)
+    assert audit("--source", str(tree)).returncode == 0
+    assert not marker.exists()
+
+
+def test_a_healthy_servers_own_answer(tmp_path: Path) -> None:
+    """What DSV4 sets at boot is in the answer, and is nobody's choice."""
+    path = tmp_path / "info.json"
+    path.write_text(
+        json.dumps(
+            {
+                "version": "0.5.23", "model_path": "deepseek-ai/DeepSeek-V4-Flash", "tp_size": 4,
+                "dp_size": 1, "pp_size": 1, "attention_backend": "dsv4", "page_size": 256,
+                "kv_cache_dtype": "fp8_e4m3", "swa_full_tokens_ratio": 0.1,
+                "max_running_requests": 256, "enable_hierarchical_cache": False,
+                "hicache_size": 0, "hicache_ratio": 2.0, "hicache_io_backend": "kernel",
+                "hicache_mem_layout": "page_first", "hicache_storage_backend": None,
+                "disaggregation_mode": "null", "disaggregation_transfer_backend": "mooncake",
+                "speculative_algorithm": None, "speculative_num_draft_tokens": None,
+                "disable_overlap_schedule": False, "disable_radix_cache": False,
+                "enable_dp_attention": False, "enable_deepseek_v4_fp4_indexer": False,
+                "kv_canary": "none", "kv_canary_real_data": "none",
+                "tool_call_parser": "deepseekv4", "reasoning_parser": "deepseek-v4",
+            }
+        )
+    )  # fmt: skip
+    code, document = audit_json("--server-info", str(path))
+    assert [f for f in document["findings"] if f["severity"] != "info"] == []
+    assert (code, document["verdict"]) == (0, "clean")
+
+
+def test_a_run_tells_its_client_and_its_server(tmp_path: Path) -> None:
+    """A run directory as `repro` leaves it; only what was sent differs between the two."""
+    run = tmp_path / "20261129T104500Z-repro-tool-calls"
+    run.mkdir()
+    target = {
+        "engine": "sglang", "version": "0.5.20", "model": "deepseek-ai/DeepSeek-V4-Flash",
+        "server_args": {
+            "model_path": "deepseek-ai/DeepSeek-V4-Flash", "tool_call_parser": "deepseekv4",
+        },
+    }  # fmt: skip
+    manifest = {"schema_version": 1, "dsv4doctor_version": "0.1.0", "command": "repro",
+                "label": "tool-calls", "argv": [], "versions": {}, "segments": [],
+                "started": "2026-11-29T10:45:00Z", "ended": None, "target": target,
+                "plan": {"sessions": 60}}  # fmt: skip
+    (run / "run.json").write_text(json.dumps(manifest))
+    tools = [{"type": "function", "function": {"name": f"tool{n}"}} for n in range(60)]
+    record = {"id": "s0-t0", "tools": tools, "tool_choice": "auto", "stream": True,
+              "max_tokens": 512, "prompt_tokens": 2700, "response": {"content": "a"}}  # fmt: skip
+    records = run / "records.jsonl"
+    records.write_text(json.dumps(record) + "\n")
+    _, document = audit_json("--run", str(run))
+    found = rules(document)
+    assert {"MODEL-02", "SG-10"} <= set(found)
+    assert any(item["where"] == str(records) for item in found["MODEL-02"]["evidence"])
+    values = {fact["name"]: fact["value"] for fact in document["audit"]["facts"]}
+    assert (values["client.concurrency"], values["client.context_tokens"]) == (60, 2700)
+    records.write_text(json.dumps({**record, "tools": tools[:20]}) + "\n")
+    assert "MODEL-02" not in rules(audit_json("--run", str(run))[1])
+
+
 def test_server_info_file(tmp_path: Path) -> None:
     answer = {
         "version": "0.5.13",
@@ -124,6 +212,15 @@ class Server(BaseHTTPRequestHandler):
             }
         ),
         "/metrics": "sglang:load_back_tokens_total 0.0\n",
+        "/workers": json.dumps(
+            {
+                "workers": [
+                    {"url": "http://p:30000", "worker_type": "prefill", "is_healthy": True},
+                    {"url": "http://d:30001", "worker_type": "decode", "is_healthy": False},
+                ],
+                "total": 2,
+            }
+        ),
         "/route": json.dumps({"page_size": 256, "kv_cache_dtype": "fp8_e4m3"}),
     }
 
@@ -156,6 +253,22 @@ def test_live_server_and_bootstrap(server: str) -> None:
     assert ("page_size", 256) in names
 
 
+def test_a_router_names_the_worker_it_holds_unhealthy(server: str) -> None:
+    code, document = audit_json("--router-url", server)
+    assert (code, "SW-07" in rules(document)) == (1, True)
+    values = {fact["name"]: fact["value"] for fact in document["audit"]["facts"]}
+    assert values["router_unhealthy"] == "http://d:30001"
+    assert (values["router_prefill_workers"], values["router_decode_workers"]) == (1, 1)
+
+
+def test_a_log_cut_in_the_middle_of_a_line_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "cut.log"
+    line = b"[2026-05-15 10:11:12 TP0] KV cache pool is full. Retract requests. #retr"
+    log.write_bytes(b"\xff\xfe\x00 torn\n" + line)
+    code, document = audit_json("--log", str(log))
+    assert (code, set(rules(document))) == (1, {"LOG_KV_POOL_FULL"})
+
+
 def test_env_block_hides_secrets() -> None:
     launch = f"{FLASH} --api-key plain-words --model-loader-extra sk-1234567890abcdef1234"
     done = audit("--env-block", "--launch", launch)
@@ -180,11 +293,29 @@ def test_check_env_block(tmp_path: Path) -> None:
         pytest.param(["--server-info", "nowhere.json"], "nowhere.json", 2, id="no-file"),
         pytest.param(["--log", "nowhere.log"], "nowhere.log", 2, id="no-log"),
         pytest.param(["--source", "."], "no SGLang tree", 2, id="no-tree"),
+        pytest.param(["--source", "broken"], "no Python that can be read, line 1", 2, id="broken"),
+        pytest.param(["--source", "old"], "has no srt/model_executor", 2, id="older-tree"),
+        pytest.param(["--source-base", "."], "compares nothing", 2, id="base-alone"),
+        pytest.param(["--run", "."], "run.json", 2, id="no-run"),
+        pytest.param(["--run", "nowhere"], "nowhere", 2, id="no-run-folder"),
+        pytest.param(["--check-env", "prose.txt"], "check_env", 2, id="no-check-env"),
+        pytest.param(["--server-info", "list.json"], "list.json", 2, id="no-object"),
+        pytest.param(["--server-info", "cut.json"], "cut.json", 2, id="cut-json"),
+        pytest.param(["--server-info", "other.json"], "no /server_info answer", 2, id="other-json"),
+        pytest.param(["--ssh-host", "a b"], "names no host", 2, id="host-name"),
+        pytest.param(["--ssh-hosts", "nowhere"], "nowhere", 2, id="no-host-file"),
+        pytest.param(["--router-url", "http://127.0.0.1:9"], "/workers", 3, id="no-router"),
+        pytest.param(["--bootstrap-url", "http://127.0.0.1:9"], "/route", 3, id="no-bootstrap"),
         pytest.param(["--fact", "colour"], "NAME=VALUE", 2, id="fact"),
         pytest.param(["--base-url", "http://127.0.0.1:9"], "127.0.0.1:9", 3, id="nobody"),
     ],
 )
 def test_bad_input(args: list[str], words: str, code: int, tmp_path: Path) -> None:
+    write_tree(tmp_path / "broken", OLD_CONFIGURATOR, "class DeepSeekV4TokenToKVPool(:\n")
+    (tmp_path / "old" / "sglang" / "srt").mkdir(parents=True)
+    (tmp_path / "prose.txt").write_text("it worked yesterday\n")
+    for name, text in (("list", "[1]"), ("cut", '{"version": "0.5'), ("other", '{"a": 1}')):
+        (tmp_path / f"{name}.json").write_text(text)
     done = subprocess.run(
         [sys.executable, "-m", "dsv4doctor", "audit", *args],
         capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dsv4doctor.audit.facts import Facts, truth
-from dsv4doctor.audit.logic import NO, Answer, all_of, below, env_on, given, on
+from dsv4doctor.audit.logic import NO, Answer, above, all_of, below, env_on, given, on, one_of
 from dsv4doctor.audit.rule import Grade, Rule, Support
-from dsv4doctor.audit.rules.families import SGLANG
+from dsv4doctor.audit.rules.families import SGLANG, V4_ANY
+from dsv4doctor.audit.rules.versions import prefill_graph_skips_loads
 from dsv4doctor.finding import Evidence
 
 _SOURCE = "environ.py of SGLang 0.5.12-0.5.23"
@@ -70,5 +71,30 @@ RULES = (
         ),
         links=("mem_cache/hybrid_cache/hybrid_pool_assembler.py of SGLang 0.5.12-0.5.23",),
         remedy="--hicache-ratio instead",
+    ),
+    Rule(
+        id="SW-06",
+        symptom="a full prefill graph replays without the layers' waits: it reads pages that "
+        "HiCache is still loading",
+        grade=Grade.CRITICAL,
+        support=Support.CONFIRMED,
+        when=all_of(
+            SGLANG,
+            V4_ANY,
+            on("enable_hierarchical_cache"),
+            one_of("cuda_graph_backend_prefill", "full"),
+            prefill_graph_skips_loads,
+        ),
+        links=("model_executor/runner/prefill_cuda_graph_runner.py of SGLang 0.5.15-0.5.23",),
+        remedy="--cuda-graph-backend-prefill other than full, or 0.5.23, or HiCache off",
+    ),
+    Rule(
+        id="SW-07",
+        symptom="the router counts workers that it holds unhealthy: their load falls on the others",
+        grade=Grade.MEDIUM,
+        support=Support.CONFIRMED,
+        when=above("router_unhealthy_workers", 0),
+        links=("GET /workers of sglang-router and smg",),
+        remedy="probe that worker with a generation: dsv4doctor watch --once --base-url URL",
     ),
 )

@@ -19,6 +19,15 @@ def flashinfer_new(facts: Facts) -> Answer:
     return _compare(facts, "flashinfer", lambda key: key >= (0, 7, 0, 0))
 
 
+def prefill_graph_skips_loads(facts: Facts) -> Answer:
+    """The tree's runner does not wait; without a tree, the release is one that does not."""
+    waits = facts.get("prefill_graph_waits")
+    if waits is not None:
+        seen = Evidence(where=waits.source, what=f"{waits.name} = {waits.value}")
+        return NO if waits.value else Answer(holds=True, evidence=(seen,))
+    return _compare(facts, "version", lambda key: (0, 5, 15, 0) <= key < (0, 5, 23, 0))
+
+
 def _compare(facts: Facts, name: str, holds: Callable[[tuple[int, int, int, int]], bool]) -> Answer:
     fact = facts.get(name)
     key = None if fact is None else version_key(str(fact.value))

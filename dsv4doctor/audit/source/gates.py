@@ -23,14 +23,6 @@ from dsv4doctor.audit.source.tree import (
 )
 
 GATE = "wait_layer_transfer"
-# Attributes of the token pool that hold pages, or pools of them.
-POOLS = frozenset({
-    "swa_kv_pool", "c4_kv_pool", "c128_kv_pool", "compress_kv_pool", "kv_pools", "index_pools",
-    "c4_indexer_kv_pool", "unified_kv_pool", "compress_state_pools",
-    "indexer_compress_state_pools", "request_window",
-})  # fmt: skip
-# Methods of the token pool that look one of those pools up.
-_LOOKUPS = frozenset({"_indexer_pool"})
 # Attributes of a pool that say what it is like, and hand out no page.
 _FIGURES = frozenset({
     "page_size", "kv_cache_total_dim", "kv_layout", "swa_pages", "size", "ratio",
@@ -210,13 +202,18 @@ def _reads(statement: ast.stmt) -> str:
     for node in ast.walk(statement):
         if id(node) in figures or id(node) in asked:
             continue
-        if isinstance(node, ast.Attribute) and node.attr in POOLS and _is_self(node.value):
+        if isinstance(node, ast.Attribute) and _is_self(node.value) and _holds_pages(node.attr):
             return node.attr
         if _of_mapped_pool(node):
             return ast.unparse(node)
-        if called(node) in {f"self.{name}" for name in _LOOKUPS}:
-            return called(node).removeprefix("self.")
     return ""
+
+
+def _holds_pages(name: str) -> bool:
+    """A pool, a lookup of one, or a buffer; the request window is V4.1's pool for one request."""
+    if name.startswith(("get_", "set_")):
+        return False  # a method: what it hands out is its own line of the table
+    return "pool" in name or name.endswith(("_buffer", "_buffers")) or name == "request_window"
 
 
 def _of_mapped_pool(node: ast.AST) -> bool:
@@ -224,7 +221,7 @@ def _of_mapped_pool(node: ast.AST) -> bool:
     return (
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
-        and node.value.id in POOLS
+        and _holds_pages(node.value.id)
         and node.attr not in _FIGURES
     )
 
