@@ -29,12 +29,14 @@ def detect(subject: Subject) -> Iterator[Seen]:
     canaries = subject.exchange.canaries
     if not canaries:
         return
+    passage = max((str(c.value) for c in canaries if c.tool is None), key=len, default="")
+    is_cut_copy = _is_cut_copy(subject, passage)
     for canary in canaries:
-        if canary.tool is None:
-            yield from _in_text(subject, canary)
-        else:
+        if canary.tool is not None:
             yield from _in_call(subject, canary)
-    yield from _around_text(subject, [str(c.value) for c in canaries if c.tool is None])
+        elif not is_cut_copy:
+            yield from _in_text(subject, canary)
+    yield from _around_text(subject, passage)
     expected = [c.call_index for c in canaries if c.tool is not None]
     if expected and len(subject.calls) > max(expected) + 1:
         extra = subject.calls[max(expected) + 1]
@@ -57,9 +59,14 @@ def _in_text(subject: Subject, canary: Canary) -> Iterator[Seen]:
         yield _seen("content", what + _whose(subject, content, canary))
 
 
-def _around_text(subject: Subject, wanted: list[str]) -> Iterator[Seen]:
+def _is_cut_copy(subject: Subject, passage: str) -> bool:
+    """True for a right beginning that a limit cut: what did not come cannot be wrong."""
+    copied = subject.content.text.lstrip("\"'` \n")
+    return subject.finish == "length" and bool(copied) and passage.startswith(copied)
+
+
+def _around_text(subject: Subject, passage: str) -> Iterator[Seen]:
     """Text beside the whole passage; shorter canaries are parts of it."""
-    passage = max(wanted, key=len, default="")
     content = subject.content.text
     at = content.find(passage)
     if passage and at >= 0 and len(content) - len(passage) > _PASSAGE_SLACK + len(passage) // 4:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dsv4doctor.artifacts.store import RunDirectory
@@ -31,11 +31,13 @@ from dsv4doctor.progress import Progress
 from dsv4doctor.record import exchange_of, record_id, record_of
 from dsv4doctor.scenario import History
 from dsv4doctor.serverinfo import ServerInfo
-from dsv4doctor.session import Message, SessionScript
+from dsv4doctor.session import Message, SessionScript, Turn
 from dsv4doctor.target import Endpoint
 
 # After so many requests that were all refused, and none answered, the rest need not be sent.
 REFUSALS_TO_STOP = 20
+# Parts of a turn that judging depends on and that an extra body may replace.
+_JUDGED_BY = ("max_tokens", "tool_choice")
 _REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 422})
 
 
@@ -133,7 +135,7 @@ def _follow(work: Work, load: LoadRun, state: RunState) -> None:
 
 def _keep(work: Work, event: TurnDone) -> None:
     """Judge one reply and put it on disk; only then does it count."""
-    script, turn, reply = event.script, event.turn, event.reply
+    script, turn, reply = event.script, as_sent(event.turn, work.plan.extra_body), event.reply
     is_judged = reply.failure is None and not reply.aborted
     judgement = judge(exchange_of(script, turn, reply)) if is_judged else None
     raw = None
@@ -157,6 +159,12 @@ def _keep(work: Work, event: TurnDone) -> None:
     work.tally.add(record)
     if reply.failure is not None and reply.failure.http_status in _REFUSED_STATUS:
         work.refusals += 1
+
+
+def as_sent(turn: Turn, extra_body: Mapping[str, Any]) -> Turn:
+    """The turn with what `--extra-request-body` put in place of its own: what was really asked."""
+    overridden = {name: extra_body[name] for name in _JUDGED_BY if name in extra_body}
+    return replace(turn, **overridden) if overridden else turn
 
 
 def _default_model(work: Work, endpoint: Endpoint) -> str | None:

@@ -136,3 +136,26 @@ def test_values_as_planted_are_never_salad() -> None:
     canaries = _wants(odd)
     judgement = _driven(None, call("open_ticket", {"code": odd}), canaries=canaries)
     assert judgement.primary is Label.CLEAN
+
+
+def _planted() -> list[dict[str, Any]]:
+    return [{"label": "amber-heron-3", "value": PASSAGE.strip(), "planted_turn": 1}]
+
+
+def test_a_right_beginning_cut_by_the_requests_own_limit_is_no_corruption() -> None:
+    judgement = _driven(
+        PASSAGE[:40], canaries=_planted(), finish="length", max_tokens=10, completion_tokens=10
+    )
+    assert judgement.primary is Label.TRUNCATED
+    assert not judgement.corrupted
+
+
+@pytest.mark.parametrize(
+    ("content", "finish"), [(PASSAGE[:40], "stop"), (PASSAGE[:30] + "zzz", "length")]
+)
+def test_a_beginning_that_stops_by_itself_or_goes_wrong_is(content: str, finish: str) -> None:
+    judgement = _driven(
+        content, canaries=_planted(), finish=finish, max_tokens=10, completion_tokens=10
+    )
+    assert judgement.primary is Label.CANARY_MISMATCH
+    assert judgement.corrupted
