@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dsv4doctor.audit.rule import AuditFinding, Grade, Support
-from dsv4doctor.finding import Certainty, Evidence, Finding, Severity
+from dsv4doctor.audit.rule import SEVERITY_OF, AuditFinding, Grade, Support
+from dsv4doctor.finding import Certainty, Evidence, Finding
 
 SHOWN = 3  # lines quoted per kind
 _LONGEST = 200
@@ -39,6 +39,19 @@ TROUBLES = (
             pattern=r"declares host pools .* did not assemble",
             title="HiCache does not cover a pool that is in use: its restore is unsupported",
             remedy="HiCache off, or upgrade"),
+    Trouble(id="LOG_L3_PREFETCH_FAILED", grade=Grade.MEDIUM,
+            pattern=r"Prefetch operation .* failed to retrieve page|Failed to stop HiCache storage "
+                    r"threads cleanly",
+            title="HiCache's storage tier did not give a page, or did not stop",
+            remedy="--hicache-storage-backend off for the A/B; clear L3 between its arms"),
+    Trouble(id="LOG_CACHE_NOT_FLUSHED", grade=Grade.LOW,
+            pattern=r"Cache not flushed because there are pending requests",
+            title="a flush was refused: what followed ran on a warm cache",
+            remedy="flush again when the server is idle, or restart between arms"),
+    Trouble(id="LOG_TEST_RETRACTION", grade=Grade.HIGH,
+            pattern=r"Testing retraction\.",
+            title="the server retracts requests on purpose: SGLANG_TEST_RETRACT is on",
+            remedy="unset SGLANG_TEST_RETRACT and restart"),
     Trouble(id="LOG_KV_POOL_FULL", grade=Grade.MEDIUM,
             pattern=r"KV cache pool is full\. Retract requests",
             title="the KV pool ran full and requests were retracted",
@@ -50,8 +63,17 @@ TROUBLES = (
             title="prefill and decode did not find each other for a request",
             remedy="see the transfer backend's own errors; restart the pair"),
     Trouble(id="LOG_PD_TRANSFER_FAILED", grade=Grade.HIGH,
-            pattern=r"(?:Prefill|Decode) transfer failed for request|KVTransferError",
+            pattern=r"(?:Prefill|Decode) transfer failed for request|Failed to send kv chunk of|"
+                    r"KVTransferError(?!.*Aborted by AbortReq)",
             title="a KV transfer failed", remedy="see the transfer backend's own errors"),
+    Trouble(id="LOG_PD_ABORTED", grade=Grade.LOW,
+            pattern=r"Aborted by AbortReq|Abort (?:bootstrap|transfer) queue request",
+            title="clients aborted requests between prefill and decode",
+            remedy="see CASE-04: an abort can kill a bootstrap thread of older builds"),
+    Trouble(id="LOG_DEFERRED_RELEASE_TIMEOUT", grade=Grade.MEDIUM,
+            pattern=r"Deferred KV release for room .* timed out",
+            title="pages were given back before late writes to them were surely over",
+            remedy="a longer SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE_TIMEOUT"),
     Trouble(id="LOG_PD_TIMEOUT", grade=Grade.HIGH,
             pattern=r"timed out after [\d.]+s in KVPoll\.(?:Bootstrapping|WaitingForInput)",
             title="requests hung between prefill and decode until their time-out",
@@ -68,6 +90,14 @@ TROUBLES = (
     Trouble(id="LOG_CONTEXT_CORRUPTION", grade=Grade.CRITICAL,
             pattern=r"Context corruption detected",
             title="decode got another request's metadata", remedy="restart; upgrade"),
+    Trouble(id="LOG_METADATA_NOT_READY", grade=Grade.HIGH,
+            pattern=r"Metadata unexpectedly not ready after readiness gate",
+            title="decode went on before a request's metadata had come",
+            remedy="upgrade; keep the log of both ends"),
+    Trouble(id="LOG_KV_CHECKSUM_SKIPPED", grade=Grade.MEDIUM,
+            pattern=r"KV checksum skipped",
+            title="the transfer's checksum is on and was skipped: it proves nothing here",
+            remedy="the same layout on prefill and decode"),
     Trouble(id="LOG_KV_CHECKSUM_MISMATCH", grade=Grade.CRITICAL,
             pattern=r"KV checksum mismatch req=",
             title="transferred KV differs from what was sent",
@@ -76,8 +106,13 @@ TROUBLES = (
             pattern=r"kv_canary violation:|KV cache canary violation detected",
             title="the KV canary found bytes that are not the request's own",
             remedy="HiCache off for the A/B; keep the log"),
+    Trouble(id="LOG_KV_CANARY_BLIND", grade=Grade.MEDIUM,
+            pattern=r"kv-canary: per-forward verify skipped|kernel_run_counter did not increase",
+            title="the KV canary is on and did not look: its silence proves nothing",
+            remedy="fewer requests at once while it watches; --kv-canary-real-data partial"),
     Trouble(id="LOG_WATCHDOG", grade=Grade.HIGH,
-            pattern=r"watchdog timeout \(self\.watchdog_timeout=|watchdog thread crashed",
+            pattern=r"watchdog timeout \(self\.watchdog_timeout=|watchdog thread crashed|"
+                    r"Received sigquit from a child process|Pyspy dump for PID",
             title="the watchdog fired: a scheduler stood still",
             remedy="keep the stack dumps; dsv4doctor watch"),
     Trouble(id="LOG_SCHEDULER_CRASH", grade=Grade.HIGH,
@@ -113,7 +148,7 @@ def find_troubles(lines: Iterable[str], source: str) -> tuple[AuditFinding, ...]
         AuditFinding(
             finding=Finding(
                 rule=trouble.id,
-                severity=Severity.WARNING if trouble.grade is Grade.MEDIUM else Severity.ERROR,
+                severity=SEVERITY_OF[trouble.grade],
                 title=f"{trouble.title} ({counts[trouble.id]} lines)",
                 evidence=tuple(seen[trouble.id]),
                 certainty=Certainty.MEASURED,

@@ -172,6 +172,8 @@ def _show(outcome: Any, *, no_color: bool) -> None:
             console.print(f"    {escape(evidence.where)}: {escape(evidence.what)}", style="dim")
         if finding.remedy:
             console.print(f"    try: {escape(finding.remedy)}")
+    for line in outcome.lines():
+        console.print(escape(line), style="dim")
     count = len(outcome.result.findings)
     open_ = len(outcome.result.not_determined)
     console.print(f"{count} findings; {open_} rules not determined (--json names what is missing)")

@@ -74,6 +74,14 @@ class AuditOutcome:
         grave = any(f.finding.severity.rank >= fail_on.rank for f in self.result.findings)
         return EXIT_FINDINGS if grave else EXIT_DONE
 
+    def lines(self) -> tuple[str, ...]:
+        """What a person should see beside the findings: what a tree and the hosts told at all."""
+        said = [] if self.tree is None else [self.tree.line()]
+        for host in self.hosts:
+            if host.unknown:
+                said.append(f"{host.host} did not tell: {', '.join(host.unknown)}")
+        return tuple(said)
+
     def body(self) -> dict[str, Any]:
         """The contract's `audit` object: facts with their sources, what is not determined."""
         return {

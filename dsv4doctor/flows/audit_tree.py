@@ -11,6 +11,7 @@ from typing import Any
 
 from dsv4doctor.audit.facts import Fact
 from dsv4doctor.audit.rule import AuditFinding
+from dsv4doctor.audit.source.gates import Standing
 from dsv4doctor.audit.source.report import SourceReport, read_source, source_findings
 from dsv4doctor.audit.source.tree import CONFIGURATOR, GLOBS, MEMORY_POOL, SourceTree
 from dsv4doctor.errors import UsageError
@@ -29,6 +30,21 @@ class TreeAudit:
     findings: tuple[AuditFinding, ...]
     release: str | None
     edited: tuple[str, ...] | None
+
+    def line(self) -> str:
+        """The tables in one line."""
+        standings = [gate.standing for gate in self.report.gates]
+        waits = standings.count(Standing.GATED) + standings.count(Standing.DELEGATED)
+        stored, counted = (
+            "/".join(f"{price.bytes}" for price in side) or "?"
+            for side in (self.report.prices.stored, self.report.prices.counted)
+        )
+        edited = "" if self.edited is None else f"; {len(self.edited)} files edited"
+        return (
+            f"{self.package}: {waits} reads wait for their layer, "
+            f"{standings.count(Standing.UNGATED)} do not; index-K stored in {stored} B a c4 token, "
+            f"counted as {counted} B{edited}"
+        )
 
     def body(self) -> dict[str, Any]:
         """The `source` object of `audit --json`: the tables that the findings were drawn from."""

@@ -13,6 +13,15 @@ LINES = {
     "new_indices=[1], expected decode_prefix_len=4 (l1=0, l2=4, l3=0)",
     "LOG_HICACHE_POOL_NOT_ASSEMBLED": "DSV4 declares host pools ['x'] that Y did not assemble; "
     "host restore of these pools is unsupported",
+    "LOG_L3_PREFETCH_FAILED": "Prefetch operation 7 failed to retrieve page 3",
+    "LOG_CACHE_NOT_FLUSHED": "Cache not flushed because there are pending requests. #queue-req: 0, "
+    "#running-req: 2",
+    "LOG_TEST_RETRACTION": "Testing retraction. #retracted_reqs: 1, #new_token_ratio: 0.4 -> 0.7",
+    "LOG_PD_ABORTED": "KVTransferError(bootstrap_room=7): Aborted by AbortReq.",
+    "LOG_DEFERRED_RELEASE_TIMEOUT": "Deferred KV release for room 7 timed out",
+    "LOG_METADATA_NOT_READY": "Metadata unexpectedly not ready after readiness gate: room 7",
+    "LOG_KV_CHECKSUM_SKIPPED": "KV checksum skipped: prefill layout signature a, ours b",
+    "LOG_KV_CANARY_BLIND": "kv-canary: per-forward verify skipped this step due to overflow",
     "LOG_KV_POOL_FULL": "KV cache pool is full. Retract requests. #retracted_reqs: 3, "
     "#new_tokens_gained: 900, #new_token_ratio: 0.4 -> 0.7",
     "LOG_POOL_LEAK": "swa POOL memory leak detected! available_size=1",

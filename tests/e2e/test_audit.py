@@ -94,6 +94,9 @@ def test_source_alone_gives_its_tables(tmp_path: Path) -> None:
     assert standings[token, "get_index_k_fp4_payload_buffer"] == "ungated"
     stored = document["audit"]["source"]["index_k"]["stored"]
     assert [price["bytes"] for price in stored] == [256, 68, 132]
+    shown = " ".join(audit("--source", str(tree)).stdout.split())
+    assert "2 reads wait for their layer, 1 do not" in shown
+    assert "stored in 256/68/132 B" in shown
     facts = {fact["name"]: fact for fact in document["audit"]["facts"]}
     assert facts["index_k_gated"]["source"] == str(tree / "sglang")
 
