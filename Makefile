@@ -6,6 +6,9 @@ REPRO_FLAGS ?=
 # pip's notices say nothing about this project.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
+# Tests that start servers and watch their timing have the machine to themselves.
+ALONE := tests/e2e tests/client tests/deploy tests/hosts tests/load
+
 .PHONY: repro test lint bench soak clean
 
 repro: $(VENV)/.base  ## install, 60 sessions against the lab, a report
@@ -16,7 +19,8 @@ repro: $(VENV)/.base  ## install, 60 sessions against the lab, a report
 
 test: $(VENV)/.dev  ## the whole suite, with lint and types
 	$(MAKE) --no-print-directory lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(addprefix --ignore=,$(ALONE))
+	$(BIN)/python -m pytest -q $(ALONE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
