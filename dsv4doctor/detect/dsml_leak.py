@@ -33,10 +33,10 @@ _CLOSER_AT_END = re.compile(
 
 def detect(subject: Subject) -> Iterator[Seen]:
     for text in (subject.content, subject.reasoning):
-        if text.text and may_hold_markup(text.text):
+        if text.markup:
             yield from _in_prose(subject, text)
     for text in subject.free_texts:
-        if text.in_call and may_hold_markup(text.text):
+        if text.in_call and text.markup:
             yield from _in_value(subject, text)
     for call in subject.calls:
         if call.name and may_hold_markup(call.name):

@@ -13,11 +13,16 @@ import regex
 _MAX_RUNS = 2000
 REPLACEMENT = "\ufffd"
 # Runs of what UTF-8 bytes look like when each is read as one character of a Western code page.
+_LATIN_LEAD = "[\u00c2-\u00f4\u0192\u0160\u0152\u017d\u0153\u0161\u0178]"
 _LATIN_RUN = re.compile(
-    "[\u00c2-\u00f4\u0192\u0160\u0152\u017d\u0153\u0161\u0178][\u0080-\u00ff\u0152\u0153\u0160\u0161\u0178"
+    _LATIN_LEAD + "[\u0080-\u00ff\u0152\u0153\u0160\u0161\u0178"
     "\u017d\u017e\u0192\u02c6\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2030\u2039\u203a\u20ac\u2122]{1,64}"
 )
-_CYRILLIC_RUN = re.compile("(?:[РСÐÑ][\u00a0-\u00bf\u0080-\u04ff\u2013-\u2122]){3,40}")
+# The first pair stands by itself so that the search can look for its first character.
+_CYRILLIC_PAIR = "[РСÐÑ][\u00a0-\u00bf\u0080-\u04ff\u2013-\u2122]"
+_CYRILLIC_RUN = re.compile(f"{_CYRILLIC_PAIR}(?:{_CYRILLIC_PAIR}){{2,39}}")
+# What either run begins with.
+_LEADS = re.compile(f"{_LATIN_LEAD}|[РСÐÑ]")
 # What GBK makes of UTF-8's replacement characters and of uninitialised memory.
 _GBK_DEBRIS = re.compile("锟斤拷|烫烫烫|屯屯屯|鈥[檛渢溿]")
 # Byte-level vocabulary pieces that were never turned back into bytes.
@@ -28,22 +33,25 @@ _UNASSIGNED = regex.compile(r"[\p{Cn}--[\U0001F000-\U0001FBFF\u20C0-\u20CF]]", f
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def broken_characters(text: str) -> Iterator[tuple[str, int, int]]:
-    """(what it is, start, end) for every trace, the surest first."""
-    if match := _CONTROL.search(text):
+def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, int, int]]:
+    """(what it is, start, end) for every trace, the surest first; `signs` are the text's."""
+    # What one character tells is looked for among the distinct ones first.
+    distinct = "".join(signs)
+    if _CONTROL.search(distinct) and (match := _CONTROL.search(text)):
         yield "a control character", *match.span()
     if text.isascii():
         return
-    if match := _SURROGATE.search(text):
+    if _SURROGATE.search(distinct) and (match := _SURROGATE.search(text)):
         yield "a lone surrogate", *match.span()
-    if (at := text.find(REPLACEMENT)) >= 0:
+    if REPLACEMENT in signs and (at := text.find(REPLACEMENT)) >= 0:
         yield "U+FFFD, bytes that were no UTF-8", at, at + 1
-    yield from _mojibake(text)
-    if match := _GBK_DEBRIS.search(text):
+    if _LEADS.search(distinct):
+        yield from _mojibake(text)
+    if not signs.isdisjoint("锟烫屯鈥") and (match := _GBK_DEBRIS.search(text)):
         yield "UTF-8 read as GBK", *match.span()
-    if ("Ġ" in text or "▁" in text or "Ċ" in text) and (match := _BYTE_LEVEL.search(text)):
+    if not signs.isdisjoint("Ġ▁Ċ") and (match := _BYTE_LEVEL.search(text)):
         yield "vocabulary pieces not decoded", *match.span()
-    if match := _UNASSIGNED.search(text):
+    if _UNASSIGNED.search(distinct) and (match := _UNASSIGNED.search(text)):
         yield "an unassigned code point", *match.span()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from dsv4doctor.detect.signs import signs_of
 from dsv4doctor.detect.switches import switches
 
 # Oddities count together when they stand this close: two lines of prose.
@@ -47,31 +48,34 @@ def _any(words: tuple[str, ...]) -> str:
 
 
 # Before any kind is looked for, one of these has to be there: the oddities that salad always has
-# some of. Each starts with a literal, so that the search runs at memory speed over healthy text.
-_PREFIXED = (
-    *(
-        re.compile(rf" {article} (?:(?:{_any(_NEVER_AFTER_ARTICLE)})[ \n]|[:;,.=)|>]+ )")
-        for article in _ARTICLES
-    ),
-    re.compile(rf" (?P<again>{_any((*_NEVER_TWICE, 'minus'))}) (?P=again)[ \n]"),
-)
+# some of. Each is run only where its word is there and starts with a literal, so that the search
+# runs at memory speed over healthy text.
+_AFTER_ARTICLE = {
+    article: re.compile(rf" {article} (?:(?:{_any(_NEVER_AFTER_ARTICLE)})[ \n]|[:;,.=)|>]+ )")
+    for article in _ARTICLES
+}
+_DOUBLED = {word: (f" {word} {word} ", f" {word} {word}\n") for word in (*_NEVER_TWICE, "minus")}
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One kind of oddity; `cap` is how often it counts in a window: more is somebody's notation."""
+    """One kind of oddity; `cap` is how often it counts in a window: more is somebody's notation.
+
+    `hints` are pieces of which every find has one, each with its signs (see `signs.py`).
+    """
 
     name: str
     weight: float
     pattern: re.Pattern[str]
-    hints: tuple[str, ...] = ()
+    hints: tuple[tuple[str, frozenset[str]], ...] = ()
     cap: int = 2
 
 
 def _kind(
     name: str, weight: float, pattern: str, hints: tuple[str, ...] = (), cap: int = 2
 ) -> _Kind:
-    return _Kind(name, weight, re.compile(pattern, re.MULTILINE), hints, cap)
+    signed = tuple((hint, signs_of(hint)) for hint in hints)
+    return _Kind(name, weight, re.compile(pattern, re.MULTILINE), signed, cap)
 
 
 _PAIR_KINDS = (
@@ -97,7 +101,7 @@ _PAIR_KINDS = (
     _kind("suffix", 1.0, rf"(?<=[\w,;] )(?:{_any(_SUFFIXES)})(?= )", cap=4),
 )
 _MARK_KINDS = (
-    _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)", ("--",)),
+    _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)", ("-- ", "--|", "--\n")),
     _kind(
         "run",
         0.8,
@@ -106,7 +110,7 @@ _MARK_KINDS = (
     ),
     _kind("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])", ("$ ",)),
     _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--", ")- ", "]- ")),
-    _kind("heading twice", 0.8, r"^#{1,6} (?P<head>\w{3,}) (?P=head)$", ("# ",)),
+    _kind("heading twice", 0.8, r"#(?<!.#)#{0,5} (?P<head>\w{3,}) (?P=head)$", ("# ",)),
 )
 _SUPPORTING_KINDS = (
     _kind(
@@ -133,11 +137,14 @@ _BRACKET_REACH = 400
 _Odd = tuple[int, int, _Kind]
 
 
-def debris(prose: str, *, in_call: bool) -> str | None:
-    """What makes `prose` salad, with the window; None for a text that holds together."""
+def debris(prose: str, signs: frozenset[str], *, in_call: bool) -> str | None:
+    """What makes `prose` salad, with the window; None for a text that holds together.
+
+    `signs` are those of the prose; more of them do no harm.
+    """
     if len(prose) < _MIN_CHARS:
         return None
-    odd = list(_telling(prose))
+    odd = list(_telling(prose, signs))
     if sum(kind.weight for *_, kind in odd) < _FLOOR:
         return None
     for kind in _SUPPORTING_KINDS:
@@ -152,20 +159,39 @@ def debris(prose: str, *, in_call: bool) -> str | None:
     return f"broken sentences at {begin}: {shown[:160]}"
 
 
-def _telling(prose: str) -> Iterator[_Odd]:
+def _telling(prose: str, signs: frozenset[str]) -> Iterator[_Odd]:
     vocabulary = set(prose.split())
     if (
-        any(pattern.search(prose) for pattern in _PREFIXED)
-        or not vocabulary.isdisjoint(_SUFFIXES)
-        or ("| " in prose and "--" in prose)
+        not vocabulary.isdisjoint(_SUFFIXES)
+        or ("|" in signs and "| " in prose and "--" in prose)
+        or _has_odd_pair(prose, vocabulary)
     ):
         for kind in _PAIR_KINDS:
             yield from _found(kind, prose)
     for kind in _MARK_KINDS:
-        if any(hint in prose for hint in kind.hints):
+        if _may_find(kind, prose, signs):
             yield from _found(kind, prose)
     for start, end in switches(prose, vocabulary):
         yield start, end, _SWITCH
+
+
+def _has_odd_pair(prose: str, vocabulary: set[str]) -> bool:
+    """True where an article stands before what it never does, or a small word stands twice."""
+    for article in vocabulary & _AFTER_ARTICLE.keys():
+        if _AFTER_ARTICLE[article].search(prose):
+            return True
+    for word in vocabulary & _DOUBLED.keys():
+        twice, at_line_end = _DOUBLED[word]
+        if twice in prose or at_line_end in prose:
+            return True
+    return False
+
+
+def _may_find(kind: _Kind, prose: str, signs: frozenset[str]) -> bool:
+    for hint, needed in kind.hints:  # noqa: SIM110 - a loop costs less than a generator
+        if needed <= signs and hint in prose:
+            return True
+    return False
 
 
 def _found(kind: _Kind, prose: str) -> Iterator[_Odd]:

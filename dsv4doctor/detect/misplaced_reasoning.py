@@ -24,7 +24,7 @@ from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.quoting import quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject, Text
-from dsv4doctor.dsml.tolerant import Form, may_hold_markup
+from dsv4doctor.dsml.tolerant import Form
 from dsv4doctor.label import Label
 
 _TAG = re.compile(
@@ -33,6 +33,8 @@ _TAG = re.compile(
     r"&lt;/?think(?:ing)?&gt;",
     re.IGNORECASE,
 )
+# Every tag begins with one of these.
+_OPENERS = frozenset("<◁[&")
 # No tag without one of each: found at memory speed, they keep the pattern off healthy text.
 _HINTS = ("hink", "HINK", "hought", "easoning", "cratchpad", "onologue")
 _ENDS = (
@@ -63,7 +65,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
     yield from _tags(subject, subject.content)
     yield from _monologue(subject)
     yield from _answer_in_reasoning(subject)
-    if may_hold_markup(subject.reasoning.text) and not asks_about_markup(subject):
+    if subject.reasoning.markup and not asks_about_markup(subject):
         for piece in subject.reasoning.markup:
             if piece.form in (Form.TAG, Form.HALF) and not subject.reasoning.code.covers(
                 piece.start
@@ -75,6 +77,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
     body = text.text
+    if text.signs.isdisjoint(_OPENERS):
+        return
     if not any(hint in body for hint in _HINTS) or not any(end in body for end in _ENDS):
         return
     quoted = None

@@ -23,7 +23,7 @@ from dsv4doctor.detect.announcement import announces_action, announces_call, las
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject
-from dsv4doctor.dsml.tolerant import Form, may_hold_markup
+from dsv4doctor.dsml.tolerant import Form
 from dsv4doctor.label import Label
 
 _CALL_MARKUP = re.compile(
@@ -107,7 +107,7 @@ def _only_call(text: str, at: int) -> bool:
 
 def _markup_of_a_call(subject: Subject) -> bool:
     for text in (subject.content, subject.reasoning):
-        if not may_hold_markup(text.text) or asks_about_markup(subject):
+        if not text.markup or asks_about_markup(subject):
             continue
         for piece in text.markup:
             call_part = piece.element in ("invoke", "parameter")

@@ -23,12 +23,16 @@ def misspelt(subject: Subject) -> str | None:
     asked = _TOKEN.findall(subject.prompt[-20000:])[-_MAX_TOKENS:]
     given = list(dict.fromkeys(t for v in values for t in _TOKEN.findall(v[:4000])))[:_MAX_TOKENS]
     known, used = set(asked), set(given)
-    missing = {word for word in known if word not in used and len(word) >= 3}
+    # By their first letter, which no slip changes.
+    missing: dict[str, list[str]] = {}
+    for word in known:
+        if word not in used and len(word) >= 3:
+            missing.setdefault(word[0], []).append(word)
     slips = [
         (word, other)
         for word in given
-        if word not in known
-        for other in missing
+        if word[0] in missing and word not in known
+        for other in missing[word[0]]
         if _is_slip(word, other)
     ]
     if len({word for word, _ in slips}) >= MIN_SLIPS:

@@ -298,7 +298,7 @@ def _glued(period: Period, text: Text) -> bool:
 
 def _collapse(text: Text, *, cut: bool) -> str | None:
     tail = text.text[-_TEMPLATE_TAIL:]
-    if len(_CJK.findall(tail)) > 0.4 * len(tail):
+    if not tail.isascii() and len(_CJK.findall(tail)) > 0.4 * len(tail):
         return _character_collapse(tail, cut=cut)
     # A counter hides a loop only where the budget ran out; a finished list may well count.
     words = words_of(tail, fold_digits=cut)[-_TEMPLATE_WINDOW_WORDS:]

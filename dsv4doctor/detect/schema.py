@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from dsv4doctor.detect.plain_schema import PlainSchema, plain_schema
+
 # Distinct tool schemas in one log; past this the oldest are compiled again.
 _KEPT = 512
 _PATTERN_TIMEOUT_S = 0.05
 _SHOWN = 120
+_PLAIN: dict[str, PlainSchema | None] = {}
 
 
 def first_error(schema: Mapping[str, Any], value: dict[str, Any]) -> str | None:
@@ -22,11 +25,24 @@ def first_error(schema: Mapping[str, Any], value: dict[str, Any]) -> str | None:
     if not schema:
         return None
     try:
+        # Written out in C, and two schemas of JSON that are written alike are the same.
+        plain = _plain(repr(schema), schema)
+        if plain is not None and plain.passes(value):
+            return None
         key = json.dumps(schema, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
         return None
     validator = _validator(key)
     return None if validator is None else _first(validator, value)
+
+
+def _plain(key: str, schema: Mapping[str, Any]) -> PlainSchema | None:
+    try:
+        return _PLAIN[key]
+    except KeyError:
+        if len(_PLAIN) >= _KEPT:
+            _PLAIN.clear()
+        return _PLAIN.setdefault(key, plain_schema(schema))
 
 
 def _first(validator: Any, value: dict[str, Any]) -> str | None:

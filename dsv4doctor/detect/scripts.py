@@ -10,6 +10,7 @@ quotations, brackets and code set their foreign words apart and are no splices.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import regex
@@ -75,14 +76,18 @@ class Splice:
 def family_of(char: str) -> str | None:
     """The family of a letter; None for digits, marks, punctuation and letters common to many
     scripts."""
-    try:
-        return _KNOWN[char]
-    except KeyError:
-        # Unicode is finite, and so is this table.
-        return _KNOWN.setdefault(char, _look_up(char))
+    return _KNOWN[char]
 
 
-_KNOWN: dict[str, str | None] = {}
+class _Families(dict[str, str | None]):
+    """Every character's family, looked up once; Unicode is finite, and so is this table."""
+
+    def __missing__(self, char: str) -> str | None:
+        family = self[char] = _look_up(char)
+        return family
+
+
+_KNOWN = _Families()
 
 
 def _look_up(char: str) -> str | None:
@@ -95,10 +100,13 @@ def _look_up(char: str) -> str | None:
 
 
 def families_in(text: str) -> frozenset[str]:
-    """The families whose letters occur in `text`."""
-    if text.isascii():
-        return _LATIN_ONLY
-    return frozenset(f for f in map(family_of, set(text)) if f is not None)
+    """The families whose letters occur in `text`; Latin for a text in ASCII."""
+    return _LATIN_ONLY if text.isascii() else families_of(set(text))
+
+
+def families_of(chars: Iterable[str]) -> frozenset[str]:
+    """The families of the letters among `chars`."""
+    return frozenset(family for family in set(map(_KNOWN.__getitem__, chars)) if family)
 
 
 def letters_of(families: set[str], text: str) -> int:

@@ -57,7 +57,7 @@ _TAIL = 80
 
 def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
-        if _may_hold_token(text.text) and (found := _first(text)):
+        if _may_hold_token(text) and (found := _first(text)):
             if asks_about_markup(subject):
                 return
             yield Seen(
@@ -68,9 +68,9 @@ def detect(subject: Subject) -> Iterator[Seen]:
             return
 
 
-def _may_hold_token(text: str) -> bool:
+def _may_hold_token(text: Text) -> bool:
     """The cheap test: every token has an angle or square bracket, and one of the hints."""
-    return ("<" in text or "[" in text or "]" in text) and _HINT.search(text) is not None
+    return not text.signs.isdisjoint("<[]") and _HINT.search(text.text) is not None
 
 
 def _first(text: Text) -> tuple[int, int] | None:

@@ -16,7 +16,8 @@ from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
 from dsv4doctor.detect.quoting import Spans, code_spans
-from dsv4doctor.dsml.tolerant import Fragment, fragments
+from dsv4doctor.detect.signs import signs_of
+from dsv4doctor.dsml.tolerant import MARKUP_SIGNS, Fragment, fragments
 from dsv4doctor.exchange import Exchange, ToolCall
 
 S = TypeVar("S")
@@ -59,14 +60,24 @@ class Text:
         return code_spans(self.text)
 
     @lazy
+    def signs(self) -> frozenset[str]:
+        """The distinct characters that are no ASCII letter, digit, blank or line break."""
+        return signs_of(self.text)
+
+    @lazy
     def markup(self) -> tuple[Fragment, ...]:
         """What of tool-call markup is in the text."""
-        return fragments(self.text)
+        return () if self.signs.isdisjoint(MARKUP_SIGNS) else fragments(self.text)
 
     @lazy
     def prose(self) -> str:
         """The text without its code."""
         return self.code.cut_from(self.text) if self.code else self.text
+
+    @lazy
+    def prose_signs(self) -> frozenset[str]:
+        """The signs of the prose alone."""
+        return signs_of(self.prose) if self.code else self.signs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

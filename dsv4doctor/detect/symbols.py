@@ -7,7 +7,8 @@ import re
 # Symbols of prose and mathematics come alone or in families; boxes, arrows, operators, emoji,
 # Braille and block elements are drawn with. What is left is what keyboards and code pages have at
 # their edges.
-_ODD = re.compile(r"[¶§°¬µ¤¦¨¯´¸ªº†‡※⌂⌐◊✱ﬀ-ﬆ⁂⁎℮℗℠™®©¿¡‰‱₪₫₭₮₯₰₱₲₳₴₵‹›‚„ˆ˜ƒ∂∆∏∑√∞∫≈≠≤≥⌠⌡╪╫╬]")
+ODD = frozenset("¶§°¬µ¤¦¨¯´¸ªº†‡※⌂⌐◊✱ﬀﬁﬂﬃﬄﬅﬆ⁂⁎℮℗℠™®©¿¡‰‱₪₫₭₮₯₰₱₲₳₴₵‹›‚„ˆ˜ƒ∂∆∏∑√∞∫≈≠≤≥⌠⌡╪╫╬")
+_ODD = re.compile(f"[{''.join(sorted(ODD))}]")
 _RUN = re.compile(r"(?:[^\w\s]|[ﬀ-ﬆµªºƒ]|[ \t])+")
 MIN_SYMBOLS = 8
 MIN_DISTINCT = 5

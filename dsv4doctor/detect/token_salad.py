@@ -27,9 +27,9 @@ from dsv4doctor.detect.request import (
     asks_for_nonsense,
     speaks_of_languages,
 )
-from dsv4doctor.detect.scripts import Splice, families_in, letters_of, splices
+from dsv4doctor.detect.scripts import Splice, families_in, families_of, letters_of, splices
 from dsv4doctor.detect.subject import Subject, Text
-from dsv4doctor.detect.symbols import symbol_noise
+from dsv4doctor.detect.symbols import MIN_DISTINCT, ODD, symbol_noise
 from dsv4doctor.label import Label
 
 # Foreign families spliced into one text. Three unrelated scripts in one sentence are nobody's
@@ -66,9 +66,10 @@ def detect(subject: Subject) -> Iterator[Seen]:
         yield from _bytes(subject, text)
         if not text.text.isascii():
             yield from _scripts(subject, text)
-            if (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
+            odd = len(text.prose_signs & ODD) >= MIN_DISTINCT
+            if odd and (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
                 yield _seen(text, f"unrelated symbols, {span(text.prose, *found)}")
-        what = debris(text.prose, in_call=text.in_call)
+        what = debris(text.prose, text.prose_signs, in_call=text.in_call)
         if what is not None and not asks_for_nonsense(subject):
             yield _seen(text, what)
     for call in subject.calls:
@@ -83,7 +84,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 
 def _bytes(subject: Subject, text: Text) -> Iterator[Seen]:
-    for what, start, end in broken_characters(text.text):
+    for what, start, end in broken_characters(text.text, text.signs):
         piece = text.text[start:end]
         if text.code.covers(start) or quoted_spans(text.text).covers(start):
             continue
@@ -106,7 +107,7 @@ def _talks_of_encodings(prompt: str) -> bool:
 
 def _scripts(subject: Subject, text: Text) -> Iterator[Seen]:
     prose = text.prose
-    foreign = families_in(prose) - {"Latin"}
+    foreign = families_of(text.prose_signs) - {"Latin"}
     if not foreign or (len(foreign) == 1 and _is_at_home(subject, foreign, prose)):
         return
     what = _broken_scripts(subject, prose)

@@ -113,8 +113,10 @@ def is_off_topic(subject: Subject) -> str | None:
         return None
     if not prompt.isascii() or not reply.isascii() or len(reply) > 2000:
         return None
-    asked, answered = _stems(prompt), _stems(reply)
-    if len(asked) < _MIN_PROMPT_STEMS or len(reply.split()) < _MIN_REPLY_WORDS or asked & answered:
+    asked = _stems(prompt)
+    if len(asked) < _MIN_PROMPT_STEMS or len(reply.split()) < _MIN_REPLY_WORDS:
+        return None
+    if not asked.isdisjoint(_stems(reply)):
         return None
     numbers = set(_NUMBER.findall(prompt))
     theirs = set(_NUMBER.findall(reply))

@@ -9,7 +9,7 @@ reader says what stands where; whether that is a leak or a quotation is for the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -86,6 +86,10 @@ _ELEMENT = {
     "invoke": "invoke",
     "parameter": "parameter",
 }
+# Every fragment holds one of these characters: a bracket, a bar, or what an escape begins with.
+MARKUP_SIGNS = frozenset("<>＜＞&\\|｜￨")
+# What stands for a bar, plainly or as the beginning of its escape.
+_BAR_SIGNS = "|｜￨&\\"
 # No fragment exists without one of these; finding them is a memchr-speed search.
 _HINTS = (
     "DSML",
@@ -104,11 +108,15 @@ _TAIL = 64
 
 def may_hold_markup(text: str) -> bool:
     """False when no fragment can be in `text`: the cheap test before `fragments`."""
-    return (
-        any(hint in text for hint in _HINTS)
-        or "tool▁" in text
-        or text.endswith(("<|D", "<|DS", "<|DSM"))
-    )
+    return _holds_any(text, _HINTS) or "tool▁" in text or text.endswith(("<|D", "<|DS", "<|DSM"))
+
+
+def _holds_any(text: str, hints: Iterable[str]) -> bool:
+    # A loop, since `any` over a generator costs more than the searches themselves.
+    for hint in hints:  # noqa: SIM110
+        if hint in text:
+            return True
+    return False
 
 
 def fragments(text: str) -> tuple[Fragment, ...]:
@@ -128,7 +136,7 @@ def _all(text: str) -> Iterator[Fragment]:
         yield from _tags(text)
         for match in _BARE.finditer(text):
             yield Fragment(form=Form.BARE, start=match.start(), end=match.end())
-    if folded or any(hint in text for hint in _TORN_HINTS):
+    if (folded or _holds_any(text, _TORN_HINTS)) and _holds_any(text, _BAR_SIGNS):
         for match in _LOST_BAR.finditer(text):
             yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
     for match in _PLAIN.finditer(text):
@@ -140,9 +148,13 @@ def _all(text: str) -> Iterator[Fragment]:
             closing=bool(match["slash"]),
             name=match["name"],
         )
-    for pattern, form in ((_ATTRIBUTE, Form.ATTRIBUTE), (_TOKEN, Form.TOKEN)):
-        for match in pattern.finditer(text):
-            yield Fragment(form=form, start=match.start(), end=match.end())
+    for pattern, form, hint in (
+        (_ATTRIBUTE, Form.ATTRIBUTE, "string="),
+        (_TOKEN, Form.TOKEN, "tool"),
+    ):
+        if hint in text:
+            for match in pattern.finditer(text):
+                yield Fragment(form=form, start=match.start(), end=match.end())
     yield from _cut_ends(text)
 
 
