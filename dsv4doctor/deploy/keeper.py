@@ -126,7 +126,9 @@ class Keeper:
             f'printf "%s" {shlex.quote(self._shell.name)} >"$S/lock/host" && '
             f'date -u +%Y-%m-%dT%H:%M:%SZ >"$S/lock/since" && '
             f'printf "%s" {shlex.quote(self._run)} >"$S/lock/run" || '
-            '{ rm -rf "$S/lock"; exit 1; }\n'
+            # Shells tell a full disk in words of their own ("I/O error").
+            '{ rm -rf "$S/lock"; echo "cannot write to $S, is the disk full? '
+            '$(df -P "$S" | tail -n 1)" >&2; exit 1; }\n'
             'else cd "$S/lock"; for each in run host owner since; do\n'
             '  cat "$each" 2>/dev/null; echo; done; fi',
             "marking it as under experiment",
