@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.artifacts.manifest import NewRun
 from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import EXIT_INTERRUPTED
 from dsv4doctor.finding import Finding, Severity
-from dsv4doctor.flows.report_page import REPORT_HTML, html_page
 from dsv4doctor.flows.repro_drive import Work, drive, replay
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.flows.repro_verdict import (
@@ -28,10 +27,10 @@ from dsv4doctor.flows.repro_verdict import (
 from dsv4doctor.lab.deployment import LabOptions, start_lab
 from dsv4doctor.load.runner import ClientLag
 from dsv4doctor.progress import Progress
-from dsv4doctor.report.build import build_repro_report
-from dsv4doctor.report.document import Report
-from dsv4doctor.report.formats import markdown
 from dsv4doctor.target import Endpoint
+
+if TYPE_CHECKING:
+    from dsv4doctor.report.document import Report
 
 LAB_LOG = "lab.log"
 
@@ -106,6 +105,11 @@ def _target(work: Work) -> Iterator[Endpoint]:
 
 def _conclude(work: Work, fail_on: Severity) -> ReproOutcome:
     """Sum up, and write what was summed up before it is shown."""
+    # Reports are made when there is something to tell, and imported then.
+    from dsv4doctor.flows.report_page import REPORT_HTML, html_page
+    from dsv4doctor.report.build import build_repro_report
+    from dsv4doctor.report.formats import markdown
+
     run, tally = work.run, work.tally
     facts = _facts(work)
     verdict = verdict_of(tally, facts)

@@ -10,7 +10,6 @@ from typing import Any
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.client.sglang import inspect_server, list_models
 from dsv4doctor.codec import to_builtins
-from dsv4doctor.detect import judge
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.exchange import exchange_from_record
 from dsv4doctor.flows.repro_plan import ReproPlan
@@ -135,6 +134,9 @@ def _follow(work: Work, load: LoadRun, state: RunState) -> None:
 
 def _keep(work: Work, event: TurnDone) -> None:
     """Judge one reply and put it on disk; only then does it count."""
+    # Imported when the first reply is there: the first request leaves a tenth of a second sooner.
+    from dsv4doctor.detect import judge
+
     script, turn, reply = event.script, as_sent(event.turn, work.plan.extra_body), event.reply
     is_judged = reply.failure is None and not reply.aborted
     judgement = judge(exchange_of(script, turn, reply)) if is_judged else None
