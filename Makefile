@@ -33,6 +33,7 @@ bench: $(VENV)/.dev  ## figures of speed, into benchmarks/ (asserted by no test)
 soak: $(VENV)/.dev  ## all seeds, A/A and false-alarm runs; resumable, results into benchmarks/
 	$(BIN)/python -m pytest -q -m soak
 	$(BIN)/python benchmarks/soak_table.py
+	$(BIN)/python benchmarks/soak_ab.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
