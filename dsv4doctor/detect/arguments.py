@@ -61,7 +61,7 @@ def _decode_text(raw: str) -> Arguments:
         return Arguments(value=value, fault=notes[0])
     return Arguments(
         value=value,
-        fault=_surrogate_fault(value) if "\\u" in raw or _LONE_SURROGATE.search(raw) else None,
+        fault=_surrogate_fault(value) if _may_hold_surrogate(raw) else None,
     )
 
 
@@ -110,6 +110,10 @@ def _is_cut(raw: str, error: ValueError) -> bool:
     return rest == "" or bool(
         re.fullmatch(r"[a-z]{1,5}|-?\d*\.?\d*(?:[eE][+-]?)?|\\u?[0-9a-f]{0,3}", rest)
     )
+
+
+def _may_hold_surrogate(raw: str) -> bool:
+    return "\\u" in raw or (not raw.isascii() and _LONE_SURROGATE.search(raw) is not None)
 
 
 def _surrogate_fault(value: Any) -> str | None:

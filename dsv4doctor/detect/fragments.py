@@ -61,7 +61,8 @@ _DOUBLED = {word: (f" {word} {word} ", f" {word} {word}\n") for word in (*_NEVER
 class _Kind:
     """One kind of oddity; `cap` is how often it counts in a window: more is somebody's notation.
 
-    `hints` are pieces of which every find has one, each with its signs (see `signs.py`).
+    `hints` are pieces of which every find has one, each with its signs (see `signs.py`); one of the
+    signs `needs` is in each of them.
     """
 
     name: str
@@ -69,23 +70,31 @@ class _Kind:
     pattern: re.Pattern[str]
     hints: tuple[tuple[str, frozenset[str]], ...] = ()
     cap: int = 2
+    needs: frozenset[str] = frozenset()
 
 
 def _kind(
-    name: str, weight: float, pattern: str, hints: tuple[str, ...] = (), cap: int = 2
+    name: str, weight: float, pattern: str, hints: tuple[str, ...] = (), *, cap: int = 2
 ) -> _Kind:
     signed = tuple((hint, signs_of(hint)) for hint in hints)
-    return _Kind(name, weight, re.compile(pattern, re.MULTILINE), signed, cap)
+    needs = frozenset[str]().union(*(signs for _, signs in signed))
+    return _Kind(name, weight, re.compile(pattern, re.MULTILINE), signed, cap, needs)
 
 
+# What stands before is looked at after the first character, so that the search can look for that.
 _PAIR_KINDS = (
     _kind(
         "article",
         1.0,
-        rf"(?<![\w-])(?:the|an?) (?:{_any(_NEVER_AFTER_ARTICLE)})(?![\w'’.-])",
+        r"(?:the(?<![\w-]the)|an(?<![\w-]an)|a(?<![\w-]a)) "
+        rf"(?:{_any(_NEVER_AFTER_ARTICLE)})(?![\w'’.-])",
         cap=4,
     ),
-    _kind("article and mark", 0.9, r"(?<![\w'-])(?:the|an?) [:;,.=)|>]+(?=[ \n])"),
+    _kind(
+        "article and mark",
+        0.9,
+        r"(?:the(?<![\w'-]the)|an(?<![\w'-]an)|a(?<![\w'-]a)) [:;,.=)|>]+(?=[ \n])",
+    ),
     _kind(
         "preposition",
         0.9,
@@ -96,12 +105,15 @@ _PAIR_KINDS = (
         0.7,
         rf"(?<![\w'-])(?P<again>{_any(_NEVER_TWICE)}|minus) (?P=again)(?![\w'-])",
     ),
-    _kind("operator", 0.8, rf"(?<=[\w] )[=|+<>&*]+ (?:{_any(_AFTER_OPERATOR)})(?= )"),
+    _kind("operator", 0.8, rf"[=|+<>&*](?<=\w .)[=|+<>&*]* (?:{_any(_AFTER_OPERATOR)})(?= )"),
     _kind("cell", 0.8, rf"(?<=\| )(?:[)\]}}]+|{_any(_IN_CELL)})(?:--)?(?= \|)"),
     _kind("suffix", 1.0, rf"(?<=[\w,;] )(?:{_any(_SUFFIXES)})(?= )", cap=4),
 )
+_DASH = _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)", ("--",))
+# What every such dash ends with, faster to look for.
+_DASH_END = re.compile(r"--(?<=[A-Za-z]{2}--)[ |\n]")
 _MARK_KINDS = (
-    _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)", ("-- ", "--|", "--\n")),
+    _DASH,
     _kind(
         "run",
         0.8,
@@ -169,7 +181,7 @@ def _telling(prose: str, signs: frozenset[str]) -> Iterator[_Odd]:
         for kind in _PAIR_KINDS:
             yield from _found(kind, prose)
     for kind in _MARK_KINDS:
-        if _may_find(kind, prose, signs):
+        if not kind.needs.isdisjoint(signs) and _may_find(kind, prose, signs):
             yield from _found(kind, prose)
     for start, end in switches(prose, vocabulary):
         yield start, end, _SWITCH
@@ -188,9 +200,9 @@ def _has_odd_pair(prose: str, vocabulary: set[str]) -> bool:
 
 
 def _may_find(kind: _Kind, prose: str, signs: frozenset[str]) -> bool:
-    for hint, needed in kind.hints:  # noqa: SIM110 - a loop costs less than a generator
+    for hint, needed in kind.hints:
         if needed <= signs and hint in prose:
-            return True
+            return kind is not _DASH or _DASH_END.search(prose) is not None
     return False
 
 

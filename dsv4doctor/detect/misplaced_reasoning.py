@@ -23,6 +23,7 @@ from dsv4doctor.detect.announcement import announces_action, last_sentence
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.quoting import quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
+from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.dsml.tolerant import Form
 from dsv4doctor.label import Label
@@ -53,6 +54,10 @@ _SELF_TALK = re.compile(
     r"|我(?:需要|应该|得|要|可以|先|来)|让我|必要がある|しよう|нужно|надо|je dois|il faut|debo|tengo que|ich (?:muss|sollte)",
     re.IGNORECASE,
 )
+# One of these is in everything that `_THE_USER` matches; beside them, two letters that it takes for
+# an i and `casefold` does not.
+_USERS = ("user", "用户", "ユーザー", "사용자", "пользователь", "utilisateur", "usuario", "nutzer")
+_ODD_I = frozenset("ıİ")
 # How far into the content a monologue shows itself.
 _HEAD = 300
 _MIN_ANSWER_WORDS = 6
@@ -79,7 +84,7 @@ def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
     body = text.text
     if text.signs.isdisjoint(_OPENERS):
         return
-    if not any(hint in body for hint in _HINTS) or not any(end in body for end in _ENDS):
+    if not holds_any(body, _HINTS) or not holds_any(body, _ENDS):
         return
     quoted = None
     for match in _TAG.finditer(body):
@@ -106,6 +111,9 @@ def _is_talked_about(subject: Subject, body: str, start: int) -> bool:
 def _monologue(subject: Subject) -> Iterator[Seen]:
     head = subject.content.text[:_HEAD]
     if head.isascii() and " user" not in head and " User" not in head:
+        return
+    folded = head.casefold()
+    if not holds_any(folded, _USERS) and _ODD_I.isdisjoint(head):
         return
     match = _THE_USER.search(head)
     if (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from dsv4doctor.detect.subject import Subject, strings_in
 
@@ -21,7 +22,8 @@ def misspelt(subject: Subject) -> str | None:
         return None
     values = [v for call in subject.calls for _, v in strings_in(call.arguments.value)]
     asked = _TOKEN.findall(subject.prompt[-20000:])[-_MAX_TOKENS:]
-    given = list(dict.fromkeys(t for v in values for t in _TOKEN.findall(v[:4000])))[:_MAX_TOKENS]
+    every = chain.from_iterable(_TOKEN.findall(value[:4000]) for value in values)
+    given = list(dict.fromkeys(every))[:_MAX_TOKENS]
     known, used = set(asked), set(given)
     # By their first letter, which no slip changes.
     missing: dict[str, list[str]] = {}

@@ -300,12 +300,14 @@ def _collapse(text: Text, *, cut: bool) -> str | None:
     tail = text.text[-_TEMPLATE_TAIL:]
     if not tail.isascii() and len(_CJK.findall(tail)) > 0.4 * len(tail):
         return _character_collapse(tail, cut=cut)
+    if _is_notation(tail):
+        return None
     # A counter hides a loop only where the budget ran out; a finished list may well count.
     words = words_of(tail, fold_digits=cut)[-_TEMPLATE_WINDOW_WORDS:]
     if len(words) < _TEMPLATE_MIN_WORDS:
         return None
-    glue = sum(word in _GLUE for word in words) / len(words)
-    if glue < _GLUE_SHARE or _is_notation(tail):
+    glue = sum(map(_GLUE.__contains__, words)) / len(words)
+    if glue < _GLUE_SHARE:
         return None
     if (share := novelty(words, 8)) <= _COLLAPSED_NOVELTY:
         return f"only {share:.0%} of the last {len(words)} words' 8-grams are new"

@@ -67,7 +67,9 @@ class Text:
     @lazy
     def markup(self) -> tuple[Fragment, ...]:
         """What of tool-call markup is in the text."""
-        return () if self.signs.isdisjoint(MARKUP_SIGNS) else fragments(self.text)
+        if not self.text or self.signs.isdisjoint(MARKUP_SIGNS):
+            return ()
+        return fragments(self.text)
 
     @lazy
     def prose(self) -> str:

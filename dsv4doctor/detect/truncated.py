@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.label import Label
 
@@ -30,6 +31,8 @@ _PATH_ERROR = re.compile(
     r"50[234] (?:Bad Gateway|Service (?:Temporarily )?Unavailable|Gateway Time-?out))[^\n]{0,120}\s*$",
     re.IGNORECASE,
 )
+# One of these, in small letters, is in everything that `_PATH_ERROR` matches.
+_ERROR_HINTS = ("error", "upstream", "50")
 # Words that no English sentence ends on; `that` only where it opens a relative clause.
 _DANGLING = re.compile(
     r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|is an?|of the)"
@@ -63,7 +66,7 @@ def _below_own_limit(subject: Subject) -> bool:
 def _broken_off(subject: Subject) -> Iterator[Seen]:
     text = subject.content.text
     tail = text[-400:]
-    if error := _PATH_ERROR.search(tail):
+    if holds_any(tail.casefold(), _ERROR_HINTS) and (error := _PATH_ERROR.search(tail)):
         yield _seen("content", f"an error line follows the text, {span(tail, *error.span())}")
         return
     last_line = tail.rsplit("\n", 1)[-1]

@@ -136,7 +136,8 @@ def _all(text: str) -> Iterator[Fragment]:
         yield from _tags(text)
         for match in _BARE.finditer(text):
             yield Fragment(form=Form.BARE, start=match.start(), end=match.end())
-    if (folded or _holds_any(text, _TORN_HINTS)) and _holds_any(text, _BAR_SIGNS):
+    barred = _holds_any(text, _BAR_SIGNS)
+    if barred and (folded or _holds_any(text, _TORN_HINTS)):
         for match in _LOST_BAR.finditer(text):
             yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
     for match in _PLAIN.finditer(text):
@@ -148,11 +149,11 @@ def _all(text: str) -> Iterator[Fragment]:
             closing=bool(match["slash"]),
             name=match["name"],
         )
-    for pattern, form, hint in (
-        (_ATTRIBUTE, Form.ATTRIBUTE, "string="),
-        (_TOKEN, Form.TOKEN, "tool"),
+    for pattern, form, possible in (
+        (_ATTRIBUTE, Form.ATTRIBUTE, "string=" in text),
+        (_TOKEN, Form.TOKEN, barred and "tool" in text),
     ):
-        if hint in text:
+        if possible:
             for match in pattern.finditer(text):
                 yield Fragment(form=form, start=match.start(), end=match.end())
     yield from _cut_ends(text)
