@@ -137,13 +137,12 @@ class Subject:
                 texts.append(Text(f"{call.where}.arguments", raw, in_call=True))
         return tuple(texts)
 
-    @property
-    def free_texts(self) -> Iterator[Text]:
+    @lazy
+    def free_texts(self) -> tuple[Text, ...]:
         """The texts less the argument values that the prompt holds word for word: asked for."""
-        prompt = self.prompt
-        for text in self.texts:
-            if not (text.in_call and prompt and text.text in prompt):
-                yield text
+        if not self.prompt:
+            return self.texts
+        return tuple(t for t in self.texts if not (t.in_call and t.text in self.prompt))
 
     @lazy
     def prompt(self) -> str:
