@@ -6,8 +6,9 @@ bearer token, an API key, credentials in a URL).
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 REDACTED = "[redacted]"
@@ -63,12 +64,36 @@ def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
             shown.append(f"{name}={REDACTED}")
         elif name in _HEADER_FLAGS and has_value:
             shown.append(f"{name}={_redact_header_line(value)}")
+        elif word.startswith("{"):
+            shown.append(_redact_json(word))
+        elif word.startswith("-") and value.startswith("{"):
+            shown.append(f"{name}={_redact_json(value)}")
         else:
             shown.append(redact_text(word))
         is_flag = word.startswith("-") and not has_value and not hide_next and not header_next
         hide_next = is_flag and is_secret_name(word)
         header_next = is_flag and word in _HEADER_FLAGS
     return tuple(shown)
+
+
+def scrub(text: str, secrets: Collection[str]) -> str:
+    """`text` without these very secrets, whatever a server made of them (an echo in an error)."""
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    return text
+
+
+def scrub_value(value: Any, secrets: Collection[str]) -> Any:
+    """JSON types without these very secrets."""
+    if not secrets:
+        return value
+    if isinstance(value, str):
+        return scrub(value, secrets)
+    if isinstance(value, Mapping):
+        return {key: scrub_value(inner, secrets) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [scrub_value(inner, secrets) for inner in value]
+    return value
 
 
 def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -99,6 +124,16 @@ def redact_value(value: Any) -> Any:
 
 def _holds_something(value: Any) -> bool:
     return value is not None and value != "" and not isinstance(value, bool | int | float)
+
+
+def _redact_json(text: str) -> str:
+    """A JSON object on a command line; what is none is redacted as text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return redact_text(text)
+    shown = redact_value(value)
+    return text if shown == value else json.dumps(shown)
 
 
 def _hide_secret_parameter(match: re.Match[str]) -> str:

@@ -31,6 +31,8 @@ SECRET = "hunter2hunter2hunter2"
         (f"--base-url=http://user:{SECRET}@host",),
         ("--base-url", f"http://host/v1?api_key={SECRET}&x=1"),
         ("--extra-request-body", f'{{"auth": "Bearer {SECRET}"}}'),
+        ("--extra-request-body", f'{{"password": "{SECRET}"}}'),
+        (f'--extra-body={{"deep": {{"api_key": "{SECRET}"}}}}',),
         ("--hf-token", SECRET),
         ("--admin-api-key", SECRET),
         ("--ssl-keyfile-password", SECRET),

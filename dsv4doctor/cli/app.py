@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -16,7 +17,10 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from dsv4doctor import __version__
-from dsv4doctor.errors import EXIT_BUG, EXIT_INTERRUPTED, DoctorError
+from dsv4doctor.errors import EXIT_BUG, EXIT_COULD_NOT, EXIT_INTERRUPTED, DoctorError
+
+# What writing to a full or failing device behind `>` raises; it is no bug and no finding.
+_OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 
 
 class CommandEntry(NamedTuple):
@@ -34,17 +38,21 @@ COMMANDS: dict[str, CommandEntry] = {
         "repro", "repro", "Drive concurrent tool-call sessions and classify every response."
     ),
     "ab": CommandEntry(
-        "ab", "app", "Compare arms of a deployment: relaunched, proved, decided, put back."
+        "ab", "app", "A controlled experiment: arms relaunched, proved, compared, put back."
     ),
     "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
     "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
     "audit": CommandEntry(
-        "audit", "audit", "Check launch lines, servers, logs and trees against what is known bad."
+        "audit", "audit", "Known-bad combinations in launch lines, servers, logs and trees."
     ),
-    "patch": CommandEntry("patch", "patch", "Print or apply the fix of an SGLang source tree."),
-    "report": CommandEntry("report", "report", "Tell runs again, in any format; compare runs."),
+    "patch": CommandEntry(
+        "patch", "patch", "Price index-K as it is stored, and gate its reads: a diff."
+    ),
+    "report": CommandEntry(
+        "report", "report", "Tell a run again, in any format; several are compared."
+    ),
     "checksum": CommandEntry(
-        "checksum", "app", "Checksum index-K pages: self-test, race, compare, here and over SSH."
+        "checksum", "app", "Checksum cache pages: kernels, memory and copies, here and over SSH."
     ),
     "lab": CommandEntry("lab", "app", "The lab: a miniature SGLang deployment to try on."),
 }
@@ -108,6 +116,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the contract's code; never returns."""
     # A supervisor's SIGTERM gets the orderly end that Ctrl-C gets.
     signal.signal(signal.SIGTERM, _interrupt)
+    _make_streams_safe()
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
         code = app(args=words, standalone_mode=False)
@@ -130,15 +139,35 @@ def main(argv: Sequence[str] | None = None) -> None:
         is_pipe = type(sys.stdout).__name__ == "PacifyFlushWrapper"
         code = _leave_closed_pipe() if is_pipe else end.code
     except typer.Abort:
+        _tell("interrupted")
         code = EXIT_INTERRUPTED
+    except OSError as error:
+        code = _tell_output_error(error) if error.errno in _OUTPUT_ERRORS else _tell_bug()
     except Exception:
-        traceback.print_exc()
-        _tell(
-            "a bug in dsv4doctor, not in your deployment",
-            "report it with the traceback above",
-        )
-        code = EXIT_BUG
+        code = _tell_bug()
     sys.exit(code or 0)
+
+
+def _tell_output_error(error: OSError) -> int:
+    _tell(f"the output cannot be written: {error.strerror}", "free space, or name another output")
+    return EXIT_COULD_NOT
+
+
+def _tell_bug() -> int:
+    traceback.print_exc()
+    _tell("a bug in dsv4doctor, not in your deployment", "report it with the traceback above")
+    return EXIT_BUG
+
+
+def _make_streams_safe() -> None:
+    """Closed streams become the null device; characters that a terminal lacks become escapes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # lives as long as we
+            setattr(sys, name, stream)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _interrupt(_signum: int, _frame: Any) -> None:

@@ -282,7 +282,7 @@ def _flags(given: dict[str, Any]) -> Flags:
 
 def _on_hosts(action: str, flags: Flags, extra: dict[str, Any] | None = None) -> Outcome:
     from dsv4doctor.finding import Severity
-    from dsv4doctor.flows.checksum import Targets, run_on_hosts
+    from dsv4doctor.flows.checksum import Targets, refuse_no_host, run_on_hosts
 
     job: dict[str, Any] = {
         "action": action,
@@ -301,6 +301,7 @@ def _on_hosts(action: str, flags: Flags, extra: dict[str, Any] | None = None) ->
         prefix=flags.remote_prefix or "",
     )
     if flags.ssh_host or flags.ssh_hosts:
+        refuse_no_host(targets)
         say(f"{action}: one program is sent to each host, run there, and removed")
     least = Severity((flags.fail_on or options.FailOn.WARNING).value)
     return run_on_hosts(job | (extra or {}), targets, fail_on=least)

@@ -114,7 +114,10 @@ LabOption = Annotated[
         rich_help_panel=_LAB,
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Fixes every byte that is sent.")]
+MAX_SEED = 2**63 - 1  # what a signed 64-bit integer holds, here and in every language
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=MAX_SEED, help="Fixes every byte that is sent.")
+]
 OutputDir = Annotated[
     Path,
     typer.Option("--output-dir", help="Where run directories are made.", rich_help_panel=_OUTPUT),

@@ -90,6 +90,8 @@ def _refuse_terminal(format_: Format) -> None:
 def _write(target: Path, content: str | bytes) -> None:
     """Write whole or not at all: a reader never sees half a report."""
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+    if not target.name or target.is_dir():
+        raise UsageError(f"--output {target} is a directory", "name a file in it, or - for stdout")
     temporary = target.with_name(f".{target.name}.tmp")
     try:
         temporary.write_bytes(data)

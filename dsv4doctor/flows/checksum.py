@@ -64,6 +64,19 @@ def run_on_hosts(
     )
 
 
+def refuse_no_host(targets: Targets) -> None:
+    """Hosts were asked for: that none is named must not turn into a test of this machine.
+
+    Raises:
+        UsageError: if the files name no host.
+    """
+    from dsv4doctor.hosts.inventory import read_inventory
+
+    if not read_inventory(targets.ssh_hosts, targets.ssh_host_files):
+        files = ", ".join(str(path) for path in targets.ssh_host_files)
+        raise UsageError(f"--ssh-hosts {files} names no host", "write one host a line")
+
+
 def _answers(job: Mapping[str, Any], targets: Targets) -> tuple[HostResult[dict[str, Any]], ...]:
     from dsv4doctor.checksum.remote import Where, here, run_job
     from dsv4doctor.hosts.inventory import read_inventory

@@ -15,7 +15,7 @@ from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import EXIT_INTERRUPTED
 from dsv4doctor.finding import Finding, Severity
-from dsv4doctor.flows.repro_drive import Work, drive, replay
+from dsv4doctor.flows.repro_drive import Work, drive, replay, secrets_of
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.flows.repro_verdict import (
     RunFacts,
@@ -53,13 +53,16 @@ def run_repro(
     """Do what `plan` says; everything seen is in the run directory when this returns.
 
     Raises:
+        UsageError: if the plan cannot be carried out by any server.
         DoctorError: if the run directory cannot be written, or the lab does not start.
     """
+    plan.check()
     run = _open_run(plan)
     try:
         work = Work(plan, run, progress)
         replay(work)
         with _interruptible(work), _target(work) as endpoint:
+            work.secrets = secrets_of(endpoint)
             work.target.update(base_url=endpoint.base_url, lab=plan.manifest()["lab"])
             drive(work, endpoint)
         return _conclude(work, fail_on)

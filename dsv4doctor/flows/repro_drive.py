@@ -15,6 +15,7 @@ from dsv4doctor.exchange import exchange_from_record
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.flows.repro_state import RunState
 from dsv4doctor.flows.tally import Tally
+from dsv4doctor.label import Label
 from dsv4doctor.load.history import assistant_message
 from dsv4doctor.load.runner import (
     LoadRun,
@@ -28,6 +29,7 @@ from dsv4doctor.load.runner import (
 from dsv4doctor.load.schedule import build_session
 from dsv4doctor.progress import Progress
 from dsv4doctor.record import exchange_of, record_id, record_of
+from dsv4doctor.redact import REDACTED, is_secret_name, scrub, scrub_value
 from dsv4doctor.scenario import History
 from dsv4doctor.serverinfo import ServerInfo
 from dsv4doctor.session import Message, SessionScript, Turn
@@ -35,6 +37,10 @@ from dsv4doctor.target import Endpoint
 
 # After so many requests that were all refused, and none answered, the rest need not be sent.
 REFUSALS_TO_STOP = 20
+# A server that answered before and then, this often in a row, no longer takes connections is gone.
+LOST_TO_STOP = 200
+# Shorter ones would turn up in any text.
+_SHORTEST_SECRET = 5
 # Parts of a turn that judging depends on and that an extra body may replace.
 _JUDGED_BY = ("max_tokens", "tool_choice")
 _REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 422})
@@ -57,6 +63,8 @@ class Work:
     unreachable: str | None = None
     notes: list[str] = field(default_factory=list)
     refusals: int = 0
+    lost_in_a_row: int = 0
+    secrets: tuple[str, ...] = ()
 
 
 def replay(work: Work) -> None:
@@ -99,7 +107,7 @@ def drive(work: Work, endpoint: Endpoint) -> None:
             work.interrupted = True
             load.stop()
             _follow(work, load, state)
-    work.target.update(inspection.result(model))
+    work.target.update(scrub_value(inspection.result(model), work.secrets))
 
 
 def _scripts(plan: ReproPlan) -> Iterator[SessionScript]:
@@ -118,10 +126,9 @@ def _follow(work: Work, load: LoadRun, state: RunState) -> None:
     for event in load:
         if isinstance(event, TurnDone):
             _keep(work, event)
-            if work.refusals == REFUSALS_TO_STOP and not work.tally.responses:
-                work.notes.append(
-                    f"Stopped after {REFUSALS_TO_STOP} refusals: the server takes no such request."
-                )
+            reason = _reason_to_stop(work)
+            if reason and reason not in work.notes:
+                work.notes.append(reason)
                 load.stop()
         elif isinstance(event, Tick):
             work.progress.update(state.after(event))
@@ -130,6 +137,17 @@ def _follow(work: Work, load: LoadRun, state: RunState) -> None:
             work.progress.note(f"the server is wedged: {event.detail}")
         elif isinstance(event, RunEnded):
             work.ended = event
+
+
+def _reason_to_stop(work: Work) -> str | None:
+    """Why the rest need not be sent; None while there is a server that answers."""
+    if work.refusals >= REFUSALS_TO_STOP and not work.tally.responses:
+        return f"Stopped after {REFUSALS_TO_STOP} refusals: the server takes no such request."
+    if work.lost_in_a_row >= REFUSALS_TO_STOP and not work.tally.responses:
+        return f"Stopped after {REFUSALS_TO_STOP} failed connections: nobody answers there."
+    if work.lost_in_a_row >= LOST_TO_STOP:
+        return f"Stopped after {LOST_TO_STOP} failed connections in a row: the server is gone."
+    return None
 
 
 def _keep(work: Work, event: TurnDone) -> None:
@@ -142,7 +160,9 @@ def _keep(work: Work, event: TurnDone) -> None:
     judgement = judge(exchange_of(script, turn, reply)) if is_judged else None
     raw = None
     if reply.failure is not None or (judgement is not None and judgement.corrupted):
-        raw = work.run.save_raw(record_id(script.session, turn.turn), reply.raw)
+        raw = work.run.save_raw(
+            record_id(script.session, turn.turn), _scrub_bytes(reply.raw, work.secrets)
+        )
     record = record_of(
         script,
         turn,
@@ -156,11 +176,29 @@ def _keep(work: Work, event: TurnDone) -> None:
         earlier_failures=to_builtins(event.earlier_failures),
         resends=event.resends,
     )
+    record = scrub_value(record, work.secrets)
     work.run.append_record(record)
     work.done.add((script.session, turn.turn))
     work.tally.add(record)
+    is_lost = reply.failure is not None and reply.failure.kind is Label.CONNECTION_ERROR
+    work.lost_in_a_row = work.lost_in_a_row + 1 if is_lost else 0
     if reply.failure is not None and reply.failure.http_status in _REFUSED_STATUS:
         work.refusals += 1
+
+
+def secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """What was sent to prove who we are, to be kept out of whatever the server says of it."""
+    hidden = [value for name, value in endpoint.headers if is_secret_name(name)]
+    hidden += [value.split(" ", 1)[1] for value in hidden if " " in value]
+    hidden += (endpoint.userinfo or "").split(":", 1)[-1:]
+    hidden.append(endpoint.api_key or "")
+    return tuple(sorted({each for each in hidden if len(each) >= _SHORTEST_SECRET}, key=len)[::-1])
+
+
+def _scrub_bytes(body: bytes, secrets: tuple[str, ...]) -> bytes:
+    for secret in secrets:
+        body = body.replace(secret.encode(), REDACTED.encode())
+    return body
 
 
 def as_sent(turn: Turn, extra_body: Mapping[str, Any]) -> Turn:
@@ -174,7 +212,8 @@ def _default_model(work: Work, endpoint: Endpoint) -> str | None:
     try:
         model = list_models(endpoint)[0]
     except DoctorError as problem:
-        work.unreachable = f"{problem}; try: {problem.hint}" if problem.hint else str(problem)
+        said = f"{problem}; try: {problem.hint}" if problem.hint else str(problem)
+        work.unreachable = scrub(said, work.secrets)
         work.progress.note(work.unreachable)
         return None
     work.progress.note(f"model {model} (the first of /v1/models)")

@@ -12,6 +12,7 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import ShapeError, from_builtins, to_builtins
 from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.deployment import LabOptions
+from dsv4doctor.load.schedule import build_session
 from dsv4doctor.scenario import Scenario
 from dsv4doctor.target import Endpoint, parse_endpoint
 
@@ -41,6 +42,20 @@ class ReproPlan:
     request_timeout_s: float = 600.0
     argv: tuple[str, ...] = ()
     resume: Path | None = None
+
+    def check(self) -> None:
+        """Build the last session that will be asked for, before anything is started for it.
+
+        Raises:
+            UsageError: if sessions, turns and lengths do not go together.
+        """
+        build_session(
+            self.scenario,
+            seed=self.seed,
+            session=self.sessions - 1,
+            turns=self.turns,
+            context_tokens=self.context_tokens,
+        )
 
     @property
     def turn_count(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 import threading
@@ -39,6 +40,11 @@ ALGORITHM_HINT = (
     "OpenSSH older than 7.2 offers only algorithms that are no longer trusted; reach it by another "
     "way, for instance a ProxyJump that runs the command"
 )
+
+
+# Paramiko logs tracebacks of failures that it also raises; we tell those ourselves, in one line.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+logging.getLogger("paramiko").propagate = False
 
 
 class SshTransport:

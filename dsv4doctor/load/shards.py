@@ -119,8 +119,9 @@ def work(
     number: int,
 ) -> None:
     """A worker's life: drive what the parent hands out until there is no more."""
-    # Ctrl-C reaches the whole process group; the parent decides what it means.
+    # Ctrl-C and a supervisor's SIGTERM reach the whole process group; the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     asyncio.run(_Worker(endpoint, options, pipe, SharedBoard(cells, number)).run())
 
 
