@@ -6,9 +6,12 @@ silent streams reported within the stall time-out, nothing hangs.
 
 from __future__ import annotations
 
+import http.server
+import json
 import os
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +119,51 @@ def test_nobody_listens(tmp_path: Path) -> None:
     unasked = repro(tmp_path, "--base-url", f"http://127.0.0.1:{port}", "--sessions", "2")
     assert (unasked.document["verdict"], unasked.code) == ("unreachable", 3)
     assert "is the server up?" in unasked.stderr
+
+
+def test_a_dead_server_is_given_up_on(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = repro(
+        tmp_path, "--base-url", f"http://127.0.0.1:{port}", "--model", "m", "--sessions", "2000"
+    )
+    assert (done.document["verdict"], done.code) == ("unreachable", 3)
+    assert done.body["failures"] < 1000
+    assert any("nobody answers" in note for note in done.body["notes"])
+
+
+class _Echo(http.server.BaseHTTPRequestHandler):
+    """Repeats the key that it was sent, in an error: what careless gateways do."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        body = json.dumps({"error": f"bad key {self.headers['authorization']}"}).encode()
+        self.send_response(401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        """Silent."""
+
+
+def test_a_key_that_the_server_repeats_is_kept_out(tmp_path: Path) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    done = repro(
+        tmp_path, "--base-url", f"http://127.0.0.1:{server.server_port}", "--api-key",
+        "SECRETKEY123", "--extra-body", '{"password": "hk5secret"}', *SMALL,
+    )  # fmt: skip
+    server.shutdown()
+    assert "bad key" in next(done.records())["failure"]["message"]
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    for secret in ("SECRETKEY123", "hk5secret"):
+        assert secret not in done.stdout + done.stderr
+        assert secret.encode() not in written
 
 
 def test_a_host_that_does_not_exist(tmp_path: Path) -> None:
