@@ -8,23 +8,21 @@ Memory does not grow with the file: a line longer than the limit is skipped to i
 from __future__ import annotations
 
 import glob
-import gzip
 import io
 import os
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
+
+from dsv4doctor.artifacts.unpack import GZIP_MAGIC, ZSTD_MAGIC, Unpacker
 
 STDIN = "-"
 # The longest line that is judged: far above any reply, far below a memory's end.
 MAX_LINE_BYTES = 16 * 1024 * 1024
 _READ_BYTES = 1 << 20
 _SNIFF_BYTES = 8192
-_GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -56,13 +54,11 @@ class Source:
                     self.problem = "is binary, no log"
                     return
                 yield from self._numbered(stream, packed)
-        except (OSError, EOFError, zlib.error) as error:
+                raw = getattr(stream, "raw", None)
+                if isinstance(raw, Unpacker):
+                    self.problem = raw.problem
+        except OSError as error:
             self.problem = _reason(error)
-        except Exception as error:
-            # zstandard raises a class of its own, which must not be imported where none is needed.
-            if type(error).__module__.partition(".")[0] not in ("zstd", "zstandard"):
-                raise
-            self.problem = f"is broken zstd data ({error})"
 
     def _open(self) -> IO[bytes]:
         if self._stream is not None:
@@ -120,13 +116,9 @@ def _unpacked(packed: IO[bytes]) -> IO[bytes] | None:
     buffered = packed if isinstance(packed, io.BufferedReader) else io.BufferedReader(packed)  # type: ignore[type-var]
     head = buffered.peek(_SNIFF_BYTES)[:_SNIFF_BYTES]
     stream: IO[bytes] = buffered
-    if head.startswith(_GZIP_MAGIC):
-        stream = io.BufferedReader(gzip.GzipFile(fileobj=buffered), _READ_BYTES)
-    elif head.startswith(_ZSTD_MAGIC):
-        import zstandard
-
-        reader = zstandard.ZstdDecompressor().stream_reader(buffered, read_across_frames=True)
-        stream = io.BufferedReader(reader, _READ_BYTES)
+    for magic in (GZIP_MAGIC, ZSTD_MAGIC):
+        if head.startswith(magic):
+            stream = io.BufferedReader(Unpacker(buffered, magic), _READ_BYTES)
     if stream is not buffered:
         head = stream.peek(_SNIFF_BYTES)[:_SNIFF_BYTES]  # type: ignore[attr-defined]
     return None if b"\x00" in head else stream

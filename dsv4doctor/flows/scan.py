@@ -111,6 +111,11 @@ def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
         with VerdictTable(plan.output, plan.group_by) as table:
             keeper = _Keeper(tally, plan.per_record, table)
             _read_all(plan, readable, keeper, progress)
+    if tally.records + tally.failures + tally.aborted == 0 and tally.unreadable:
+        raise UsageError(
+            f"not one record in {readable[0].name}: {tally.unreadable:,} lines of no known form",
+            "docs/scan.md lists the forms that are read; is this the right file?",
+        )
     if tally.records + tally.failures + tally.aborted + tally.unreadable == 0:
         broken = [source for source in sources if source.problem is not None]
         if len(broken) == len(sources):
