@@ -17,6 +17,7 @@ V41 = V41.replace("｜parameter", "｜ parameter")
 V32 = BLOCK.replace("tool_calls", "function_calls")
 
 FIRES = {
+    "between unrelated quotes": reply('alpha" beta gamma｜DSML｜ delta" epsilon'),
     "v4 block": reply(BLOCK, tools=TOOLS),
     "v4 block after prose": reply("Ich sehe nach.\n\n" + BLOCK, tools=TOOLS),
     "v4.1 block": reply(V41, tools=TOOLS),
@@ -93,6 +94,8 @@ FIRES = {
 }
 
 STAYS_QUIET = {
+    "in straight quotes": reply('The marker "｜DSML｜" is one token of the vocabulary.'),
+    "in straight quotes, Chinese": reply('它叫"｜DSML｜"标记。'),
     "fenced block": reply("So sieht es aus:\n\n```xml\n" + BLOCK + "\n```\nMehr nicht."),
     "tilde fence": reply("~~~\n" + BLOCK + "\n~~~"),
     "fence in a list": reply("1. Example:\n\n   ```\n   " + BLOCK + "\n   ```\n"),
