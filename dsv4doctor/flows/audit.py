@@ -20,6 +20,7 @@ from dsv4doctor.flows.audit_tree import TreeAudit, audit_tree
 from dsv4doctor.flows.size_sources import read_lines
 from dsv4doctor.redact import REDACTED, is_secret_name, redact_text
 from dsv4doctor.sglang_log.boot import BootReport, read_boot
+from dsv4doctor.sglang_log.prefix import split_prefix
 
 if TYPE_CHECKING:
     from dsv4doctor.target import Endpoint
@@ -146,8 +147,16 @@ def run_audit(ask: AuditAsk, note: Note) -> AuditOutcome:
     troubles: list[AuditFinding] = []
     for path in ask.logs:
         lines = list(read_lines(path, "--log"))
-        troubles += find_troubles(lines, str(path))
-        subjects.append(_log_facts(read_boot(lines), str(path), stated, ask.has))
+        found = find_troubles(lines, str(path))
+        boot = read_boot(lines)
+        says_something = found or boot.memory or boot.server_args or boot.host_pools
+        if not says_something and not any(split_prefix(line).when for line in lines):
+            raise UsageError(
+                f"{path} holds no line of a server's log",
+                "give what SGLang wrote to stderr, with its [time] prefixes",
+            )
+        troubles += found
+        subjects.append(_log_facts(boot, str(path), stated, ask.has))
     if not subjects and stated:
         groups = [("stated", sources.with_family(stated))]
         subjects.append(gather_facts("stated", groups, complete=False, has_changes=ask.has))

@@ -295,6 +295,7 @@ def test_check_env_block(tmp_path: Path) -> None:
         pytest.param(["--launch", "sglang serve 'm"], "quotation", 2, id="quotes"),
         pytest.param(["--server-info", "nowhere.json"], "nowhere.json", 2, id="no-file"),
         pytest.param(["--log", "nowhere.log"], "nowhere.log", 2, id="no-log"),
+        pytest.param(["--log", "prose.txt"], "no line of a server's log", 2, id="prose-log"),
         pytest.param(["--source", "."], "no SGLang tree", 2, id="no-tree"),
         pytest.param(["--source", "broken"], "no Python that can be read, line 1", 2, id="broken"),
         pytest.param(["--source", "old"], "has no srt/model_executor", 2, id="older-tree"),
