@@ -31,7 +31,7 @@ bench: $(VENV)/.dev  ## figures of speed, into benchmarks/ (asserted by no test)
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/.dev  ## all seeds, A/A and false-alarm runs; resumable, results into benchmarks/
-	$(BIN)/python -m pytest -q -m soak
+	$(BIN)/python -m pytest -q -m "soak or upstream"
 	$(BIN)/python benchmarks/soak_table.py
 	$(BIN)/python benchmarks/soak_ab.py
 
