@@ -9,7 +9,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # Tests that start servers and watch their timing have the machine to themselves.
 ALONE := tests/e2e tests/client tests/deploy tests/hosts tests/load
 
-.PHONY: repro test lint bench soak clean
+.PHONY: repro test lint bench soak soak-triton clean
 
 repro: $(VENV)/.base  ## install, 60 sessions against the lab, a report
 	@$(BIN)/dsv4doctor repro --sessions 60 $(REPRO_FLAGS); \
@@ -33,7 +33,15 @@ bench: $(VENV)/.dev  ## figures of speed, into benchmarks/ (asserted by no test)
 soak: $(VENV)/.dev  ## all seeds, A/A and false-alarm runs; resumable, results into benchmarks/
 	$(BIN)/python -m pytest -q -m "soak or upstream"
 	$(BIN)/python benchmarks/soak_table.py
+	$(MAKE) --no-print-directory soak-triton
 	$(BIN)/python benchmarks/soak_ab.py
+
+# The kernels once more with the next Triton, in an environment of its own.
+soak-triton:
+	$(PYTHON) -m venv .soak/triton-next
+	.soak/triton-next/bin/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	.soak/triton-next/bin/pip install --quiet --disable-pip-version-check --no-deps triton==3.9.0
+	.soak/triton-next/bin/python -m pytest -q tests/kernels
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
