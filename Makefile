@@ -20,7 +20,7 @@ repro: $(VENV)/.base  ## install, 60 sessions against the lab, a report
 test: $(VENV)/.dev  ## the whole suite, with lint and types
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(addprefix --ignore=,$(ALONE))
-	$(BIN)/python -m pytest -q $(ALONE)
+	$(BIN)/python -m pytest -q -r fEsxR --reruns 2 --reruns-delay 3 $(ALONE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
