@@ -44,10 +44,12 @@ def _said(workers: list[Any]) -> dict[str, Any]:
         count = sum(str(worker.get("worker_type", "")).lower() == kind for worker in known)
         if count:
             found[f"router_{kind}_workers"] = count
-    healths = [worker["is_healthy"] for worker in known if "is_healthy" in worker]
-    if healths:
-        found["router_unhealthy_workers"] = sum(not healthy for healthy in healths)
-        sick = [str(w.get("url")) for w in known if w.get("is_healthy") is False]
+    # `WorkerInfo` of sglang-router 0.3 and of smg says `is_healthy`; smg's manual shows `healthy`.
+    healths = [(w, w.get("is_healthy", w.get("healthy"))) for w in known]
+    told = [(worker, bool(healthy)) for worker, healthy in healths if healthy is not None]
+    if told:
+        found["router_unhealthy_workers"] = sum(not healthy for _, healthy in told)
+        sick = [str(worker.get("url")) for worker, healthy in told if not healthy]
         if sick:
             found["router_unhealthy"] = ", ".join(sick)
     return found
