@@ -31,17 +31,17 @@ bench: $(VENV)/.dev  ## figures of speed, into benchmarks/ (asserted by no test)
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/.dev  ## all seeds, A/A and false-alarm runs; resumable, results into benchmarks/
-	$(BIN)/python -m pytest -q -m "soak or upstream"
+	$(BIN)/python benchmarks/soak_suites.py
 	$(BIN)/python benchmarks/soak_table.py
 	$(MAKE) --no-print-directory soak-triton
 	$(BIN)/python benchmarks/soak_ab.py
 
 # The kernels once more with the next Triton, in an environment of its own.
-soak-triton:
+soak-triton: $(VENV)/.dev
 	$(PYTHON) -m venv .soak/triton-next
 	.soak/triton-next/bin/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	.soak/triton-next/bin/pip install --quiet --disable-pip-version-check --no-deps triton==3.9.0
-	.soak/triton-next/bin/python -m pytest -q tests/kernels
+	$(BIN)/python benchmarks/soak_suites.py --python .soak/triton-next/bin/python --only tests/kernels
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
