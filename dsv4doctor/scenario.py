@@ -41,7 +41,8 @@ class Scenario:
 
     `context_tokens` is the prompt's length at the first and at the last turn; `context_jitter` is
     the share by which sessions differ from it, so that no two have the same page layout.
-    `turn_kinds` is cycled over the turns. `values` names the kind of canary values.
+    `turn_kinds` is cycled over the turns. `values` names the kind of canary values. With
+    `salts_prompts` every prompt begins with a text of its own, so that no cached prefix matches.
     """
 
     name: str
@@ -60,5 +61,6 @@ class Scenario:
     stream: bool = True
     history: History = History.SCRIPTED
     tool_choice: str = "required"
+    salts_prompts: bool = False
     sampling: Sampling = Sampling()
     issue: str = ""

@@ -30,7 +30,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionScript:
-    """Every byte that one session sends, fixed by scenario, seed and session number."""
+    """Every byte that one session sends, fixed by scenario, seed and session number; with
+    `salts_prompts` the driver puts a salt of its own before each prompt."""
 
     session: int
     turns: tuple[Turn, ...]
@@ -39,6 +40,7 @@ class SessionScript:
     stream: bool
     sampling: Mapping[str, Any]
     canary_key: int
+    salts_prompts: bool = False
 
     def messages(self, turn: int) -> list[Message]:
         """The scripted conversation up to and including the request of `turn` (0-based)."""

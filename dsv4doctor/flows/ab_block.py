@@ -206,6 +206,8 @@ def _scenario(scenario: Scenario, factors: Mapping[str, str]) -> Scenario:
         scenario = replace(scenario, stream=factors["stream"] == "on")
     if "history" in factors:
         scenario = replace(scenario, history=History(factors["history"]))
+    if "cache" in factors:
+        scenario = replace(scenario, salts_prompts=factors["cache"] == "miss")
     if "temperature" in factors:
         sampling = replace(scenario.sampling, temperature=float(factors["temperature"]))
         scenario = replace(scenario, sampling=sampling)

@@ -21,11 +21,10 @@ COMMAND = "ab"
 DEFAULT_ROUNDS = 2
 DEFAULT_DEADMAN_S = 600
 
-# What a client alone can do. A prompt that matches no prefix at all needs a salt in every request,
-# which the schedule does not have; SGLANG_RADIX_FORCE_MISS=1 does the same on the server.
-CLIENT_HONOURED: Mapping[str, frozenset[str] | None] = {
-    factor.name: frozenset({"hit"}) if factor.name == "cache" else None for factor in CLIENT_FACTORS
-}
+# What a client alone can do: every one of its factors, at every value.
+CLIENT_HONOURED: Mapping[str, frozenset[str] | None] = dict.fromkeys(
+    factor.name for factor in CLIENT_FACTORS
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +105,19 @@ def resumed(run_dir: Path, given: AbPlan) -> AbPlan:
     Raises:
         UsageError: if `run_dir` is no experiment of ours, or its `run.json` is damaged.
     """
+    return replace(given, **_fields_on_disk(run_dir), resume=run_dir)
+
+
+def plan_on_disk(run_dir: Path) -> AbPlan:
+    """The plan of the experiment at `run_dir`, to read its results by.
+
+    Raises:
+        UsageError: as `resumed`.
+    """
+    return AbPlan(**_fields_on_disk(run_dir), output_dir=run_dir.parent)
+
+
+def _fields_on_disk(run_dir: Path) -> dict[str, Any]:
     manifest = RunDirectory.open(run_dir).manifest
     plan = manifest.get("plan")
     if manifest.get("command") != COMMAND or not isinstance(plan, Mapping):
@@ -122,11 +134,12 @@ def resumed(run_dir: Path, given: AbPlan) -> AbPlan:
         }
         if fields["deployment"] is not None:
             fields["deployment"] = Path(fields["deployment"])
-        return replace(given, **fields, resume=run_dir)
+        AbPlan(**fields, output_dir=run_dir)
     except (ShapeError, TypeError, KeyError) as error:
         raise UsageError(
             f"{run_dir}/run.json is damaged: {error}", "start a new experiment"
         ) from error
+    return fields
 
 
 def honoured_by_server(name: str) -> Honoured:

@@ -89,6 +89,13 @@ def answered(new: tuple[Message, ...], expected: Message, reply: Message) -> lis
     return [*results, *open_calls, *rest]
 
 
+def salted(messages: list[Message], salt: str) -> list[Message]:
+    """The messages with `salt` before the first one's text: prefix caches go by pages from the
+    front, so from the first page on nothing matches. The list given stays as it is."""
+    first = messages[0]
+    return [{**first, "content": f"{salt} {first.get('content') or ''}"}, *messages[1:]]
+
+
 def _position(scripted: list[Any], message: Message, otherwise: int) -> int:
     call_id = message.get("tool_call_id")
     return scripted.index(call_id) if call_id in scripted else otherwise
@@ -99,6 +106,8 @@ def request_body(
 ) -> dict[str, Any]:
     """The body of one chat request; key order is fixed, so that equal runs send equal bytes."""
     wanted = script.turns[turn]
+    if script.salts_prompts:
+        messages = salted(messages, f"[{options.salt} {script.session} {turn}]")
     body: dict[str, Any] = {"model": options.model, "messages": messages}
     if script.tools:
         body["tools"] = list(script.tools)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+# Half of a UUID: no server has seen a prompt that begins with it.
+_SALT_BYTES = 8
 
 # One process reads this many paced streams with little lag (benchmarks/client.md).
 SESSIONS_PER_PROCESS = 128
@@ -17,6 +21,8 @@ class RunOptions:
 
     `run_prefix` begins every `X-Request-Id`. `expected_sessions` is needed for `processes=None`
     when the scripts come from a generator. `retries` repeats requests that failed before any token.
+    `salt` is new in every run: a prompt salted with it is in no server's cache, whoever sent the
+    same one before.
     """
 
     model: str
@@ -30,6 +36,7 @@ class RunOptions:
     probe_timeout_s: float = 10.0
     retries: int = 0
     run_prefix: str = "run"
+    salt: str = field(default_factory=lambda: secrets.token_hex(_SALT_BYTES))
     headers: tuple[tuple[str, str], ...] = ()
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     report_interval_s: float = 0.25

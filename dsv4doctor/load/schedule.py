@@ -104,6 +104,7 @@ def build_session(
         stream=scenario.stream,
         sampling=_sampling(scenario.sampling),
         canary_key=key,
+        salts_prompts=scenario.salts_prompts,
     )
 
 

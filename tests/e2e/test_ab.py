@@ -69,6 +69,8 @@ def test_the_run_directory_tells_the_same(case) -> None:
     report = (case.run_dir / "report.md").read_text()
     assert "they differ" in report
     assert "host-hit tokens" in report
+    retold = doctor("report", "--format", "markdown", "--output", "-", case.run_dir)
+    assert "they differ" in retold.stdout
     logs = list((case.run_dir / "logs").glob("*.log"))
     assert len(logs) == 8
     assert all("ready to roll" in log.read_text() for log in logs)
@@ -102,6 +104,24 @@ def test_client_side_factors_are_proved_by_what_was_seen(tmp_path: Path) -> None
     assert done.body["arms"][0]["aborted_by_us"] == 0
 
 
+def test_forced_misses_really_miss_and_hits_hit(tmp_path: Path) -> None:
+    done = ab(
+        tmp_path, "--arm", "miss:cache=miss", "--arm", "hit:cache=hit", "--sessions", "3",
+        "--turns", "3", "--blocks", "1", "--lab-option", "itl-ms=0", "--lab-option", "ttft-ms=0",
+    )  # fmt: skip
+    cached = {"miss": 0, "hit": 0}
+    for record in done.records():
+        cached[record["arm"]] += record["cached_tokens"] or 0
+    assert cached["miss"] == 0
+    assert cached["hit"] > 3 * 2048
+    for arm in done.body["arms"]:
+        assert arm["verified"], arm["verification"]
+        assert arm["corrupted_responses"] == 0
+        # As the server counts them, not only as its replies say.
+        read = next(c["read"] for c in arm["verification"]["checks"])
+        assert read.startswith("0 cached tokens") == (arm["name"] == "miss"), read
+
+
 def test_runs_made_earlier_are_looked_at_once(tmp_path: Path) -> None:
     small = (*SMALL_RACE[:2], *SMALL_RACE[4:])
     sick = repro(tmp_path / "sick", *small)
@@ -118,7 +138,6 @@ def test_runs_made_earlier_are_looked_at_once(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("--arm", "a:spec=on", "--arm", "b:spec=off"), "the lab cannot honour spec=on"),
-        (("--arm", "a:cache=miss", "--arm", "b:cache=hit"), "the lab cannot honour cache=miss"),
         (("--arm", "a:SGLANG_X=1", "--arm", "b"), "the lab cannot honour SGLANG_X=1"),
         (
             ("--base-url", "http://127.0.0.1:9", "--arm", "a:hicache=on", "--arm", "b"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from builders_load import script
 
 from dsv4doctor.exchange import Response, ToolCall
@@ -69,3 +71,17 @@ def test_the_body_holds_what_the_script_says() -> None:
         "max_tokens": 9, "temperature": 0.0, "stream": True,
         "stream_options": {"include_usage": True}, "seed": 1,
     }  # fmt: skip
+
+
+def test_a_salted_prompt_begins_like_no_other() -> None:
+    one = replace(script(0, turns=2), salts_prompts=True)
+    messages = one.messages(1)
+    starts = set()
+    for options in (RunOptions(model="m"), RunOptions(model="m")):
+        for turn in (0, 1):
+            body = request_body(one, turn, messages, options)
+            starts.add(body["messages"][0]["content"][:16])
+            assert body["messages"][0]["content"].endswith(messages[0]["content"])
+            assert body["messages"][1:] == messages[1:]
+    assert len(starts) == 2, "a salt is its run's"
+    assert messages == one.messages(1), "the history itself is not touched"
