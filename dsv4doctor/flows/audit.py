@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 from dsv4doctor.audit.evaluate import AuditResult, by_severity, evaluate
 from dsv4doctor.audit.facts import Fact, Facts, gather_facts
 from dsv4doctor.audit.rule import AuditFinding
-from dsv4doctor.audit.trouble import find_troubles
 from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows import audit_sources as sources
+from dsv4doctor.flows.audit_logs import facts_of_log
 from dsv4doctor.flows.audit_router import facts_of_router
 from dsv4doctor.flows.audit_run import facts_of_run
 from dsv4doctor.flows.audit_tree import TreeAudit, audit_tree
 from dsv4doctor.flows.size_sources import read_lines
 from dsv4doctor.redact import REDACTED, is_secret_name, redact_text
-from dsv4doctor.sglang_log.boot import BootReport, read_boot
-from dsv4doctor.sglang_log.prefix import split_prefix
 
 if TYPE_CHECKING:
     from dsv4doctor.target import Endpoint
@@ -122,41 +120,15 @@ def run_audit(ask: AuditAsk, note: Note) -> AuditOutcome:
         UsageError: nothing named, or something that cannot be read.
         DoctorError: a server that does not answer.
     """
-    stated = dict(ask.stated)
-    if ask.check_env is not None:
-        text = "".join(read_lines(ask.check_env, "--check-env"))
-        stated = {**sources.facts_of_check_env(text), **stated}
     tree = _tree(ask, note)
-    if tree is not None:
-        stated = {**tree.facts, **stated}
-    subjects = [
-        sources.facts_of_command(command, number, stated, ask.has)
-        for number, command in enumerate(ask.launches, start=1)
-    ]
-    subjects += [
-        sources.facts_of_server_info(
-            sources.read_server_info_file(path), str(path), stated, ask.has
-        )
-        for path in ask.server_infos
-    ]
-    subjects += [sources.facts_of_url(endpoint, stated, ask.has) for endpoint in ask.endpoints]
-    subjects += [sources.facts_of_bootstrap(endpoint, ask.has) for endpoint in ask.bootstraps]
-    subjects += [facts_of_router(endpoint, ask.has) for endpoint in ask.routers]
-    subjects += [facts_of_run(path, stated, ask.has) for path in ask.runs]
+    stated = _stated(ask, tree)
+    subjects = _named_subjects(ask, stated)
     hosts = _ssh_subjects(ask, stated, subjects, note)
     troubles: list[AuditFinding] = []
     for path in ask.logs:
-        lines = list(read_lines(path, "--log"))
-        found = find_troubles(lines, str(path))
-        boot = read_boot(lines)
-        says_something = found or boot.memory or boot.server_args or boot.host_pools
-        if not says_something and not any(split_prefix(line).when for line in lines):
-            raise UsageError(
-                f"{path} holds no line of a server's log",
-                "give what SGLang wrote to stderr, with its [time] prefixes",
-            )
+        facts, found = facts_of_log(path, stated, ask.has)
+        subjects.append(facts)
         troubles += found
-        subjects.append(_log_facts(boot, str(path), stated, ask.has))
     if not subjects and stated:
         groups = [("stated", sources.with_family(stated))]
         subjects.append(gather_facts("stated", groups, complete=False, has_changes=ask.has))
@@ -169,15 +141,46 @@ def run_audit(ask: AuditAsk, note: Note) -> AuditOutcome:
     if tree is not None:
         subjects = [_with_release(facts, tree) for facts in subjects]
     result = evaluate(subjects)
-    findings = by_severity(
-        [*(tree.findings if tree is not None else ()), *troubles, *result.findings]
-    )
+    of_tree = tree.findings if tree is not None else ()
+    findings = by_severity([*of_tree, *troubles, *result.findings])
     return AuditOutcome(
         subjects=tuple(subjects),
         result=AuditResult(findings=findings, not_determined=result.not_determined),
         hosts=tuple(hosts),
         tree=tree,
     )
+
+
+def _stated(ask: AuditAsk, tree: TreeAudit | None) -> dict[str, Any]:
+    """What holds for every subject: the person's own words, then a tree's, then check_env's."""
+    stated = dict(ask.stated)
+    if tree is not None:
+        stated = {**tree.facts, **stated}
+    if ask.check_env is not None:
+        text = "".join(read_lines(ask.check_env, "--check-env"))
+        stated = {**sources.facts_of_check_env(text), **stated}
+    return stated
+
+
+def _named_subjects(ask: AuditAsk, stated: Mapping[str, Any]) -> list[Facts]:
+    """One subject each launch, file, server and run that is named."""
+    has = ask.has
+    return [
+        *(
+            sources.facts_of_command(command, number, stated, has)
+            for number, command in enumerate(ask.launches, start=1)
+        ),
+        *(
+            sources.facts_of_server_info(
+                sources.read_server_info_file(path), str(path), stated, has
+            )
+            for path in ask.server_infos
+        ),
+        *(sources.facts_of_url(endpoint, stated, has) for endpoint in ask.endpoints),
+        *(sources.facts_of_bootstrap(endpoint, has) for endpoint in ask.bootstraps),
+        *(facts_of_router(endpoint, has) for endpoint in ask.routers),
+        *(facts_of_run(path, stated, has) for path in ask.runs),
+    ]
 
 
 def _tree(ask: AuditAsk, note: Note) -> TreeAudit | None:
@@ -194,28 +197,6 @@ def _with_release(facts: Facts, tree: TreeAudit) -> Facts:
         return facts
     fact = Fact(name="version", value=tree.release, source=str(tree.package))
     return replace(facts, known={**facts.known, "version": fact})
-
-
-def _log_facts(
-    boot: BootReport, path: str, stated: Mapping[str, Any], has: frozenset[int]
-) -> Facts:
-    """A log's facts: its arguments line makes them whole; the environment stays unknown."""
-    args: dict[str, Any] = {k: v for k, v in boot.server_args.items() if v != "None"}
-    said: dict[str, Any] = {"engine": "sglang"} if boot.memory or args else {}
-    if boot.version is not None:
-        said["version"] = boot.version
-    for pool in boot.host_pools:
-        if pool.name == "deepseek_v4_c4_indexer" and pool.item_bytes == 64 * 256:
-            said["index_k"] = "bf16"
-    if boot.host_pools:
-        said["enable_hierarchical_cache"] = True
-    if boot.memory and "model_family" not in said:
-        said["model_family"] = "v4"
-    groups: list[tuple[str, Mapping[str, Any]]] = [
-        (path, {**said, **args, **sources.derived(args)}),
-        ("stated", stated),
-    ]
-    return gather_facts(path, groups, complete=bool(args), has_changes=has)
 
 
 def _ssh_subjects(
