@@ -129,36 +129,49 @@ def _window_pages(inputs: VllmInputs, window: int, block: int) -> int:
 
 
 def _groups(inputs: VllmInputs, pages: Mapping[str, Page]) -> tuple[Group, ...]:
-    ratios, window = inputs.model.layer_ratios, inputs.model.sliding_window
-    n4, n128, total = ratios.count(4), ratios.count(128), len(ratios)
-    groups = []
-    swa = pages[".swa_cache"].padded
-    for layers in (-(-total // 2), total // 2):
-        if layers:
-            groups.append(
-                Group(
-                    kind=(".swa_cache",),
-                    n_layers=layers,
-                    block_size=SWA_BLOCK,
-                    page_bytes=layers * swa,
-                    pages_per_request=_window_pages(inputs, window, SWA_BLOCK),
-                )
-            )
+    made = (*_window_groups(inputs, pages), _full_group(inputs, pages), *_states(inputs, pages))
+    return tuple(group for group in made if group is not None)
+
+
+def _window_groups(inputs: VllmInputs, pages: Mapping[str, Page]) -> list[Group]:
+    """Every layer's sliding window, in two groups of half the layers."""
+    total = len(inputs.model.layer_ratios)
+    return [
+        Group(
+            kind=(".swa_cache",),
+            n_layers=layers,
+            block_size=SWA_BLOCK,
+            page_bytes=layers * pages[".swa_cache"].padded,
+            pages_per_request=_window_pages(inputs, inputs.model.sliding_window, SWA_BLOCK),
+        )
+        for layers in (-(-total // 2), total // 2)
+        if layers
+    ]
+
+
+def _full_group(inputs: VllmInputs, pages: Mapping[str, Page]) -> Group | None:
+    """The compressed latents and the indexer's keys, which a request keeps for its whole length."""
+    n4, n128 = (inputs.model.layer_ratios.count(ratio) for ratio in (4, 128))
     full = 0
     if n4:
         full += n4 * (pages[".c4"].padded + pages[".indexer.k_cache"].padded)
     if n128:
         full += n128 * pages[".c128"].padded
-    if full:
-        groups.append(
-            Group(
-                kind=("c4", "c128", ".indexer.k_cache"),
-                n_layers=2 * n4 + n128,
-                block_size=MAIN_BLOCK,
-                page_bytes=full,
-                pages_per_request=-(-inputs.max_model_len // MAIN_BLOCK),
-            )
-        )
+    if not full:
+        return None
+    return Group(
+        kind=("c4", "c128", ".indexer.k_cache"),
+        n_layers=2 * n4 + n128,
+        block_size=MAIN_BLOCK,
+        page_bytes=full,
+        pages_per_request=-(-inputs.max_model_len // MAIN_BLOCK),
+    )
+
+
+def _states(inputs: VllmInputs, pages: Mapping[str, Page]) -> list[Group]:
+    """The compressors' states, one group a ratio."""
+    n4, n128 = (inputs.model.layer_ratios.count(ratio) for ratio in (4, 128))
+    groups = []
     if n4:
         state = pages[".compressor.state_cache(sw8)"].padded
         state += pages[".indexer.compressor.state_cache"].padded
@@ -178,10 +191,12 @@ def _groups(inputs: VllmInputs, pages: Mapping[str, Page]) -> tuple[Group, ...]:
                 n_layers=n128,
                 block_size=C128_STATE_BLOCK,
                 page_bytes=n128 * pages[".compressor.state_cache(sw128)"].padded,
-                pages_per_request=_window_pages(inputs, window, C128_STATE_BLOCK),
+                pages_per_request=_window_pages(
+                    inputs, inputs.model.sliding_window, C128_STATE_BLOCK
+                ),
             )
         )
-    return tuple(groups)
+    return groups
 
 
 def plan_vllm(inputs: VllmInputs) -> VllmPlan:
