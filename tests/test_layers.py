@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "flows": {
         "artifacts", "audit", "checksum", "client", "deploy", "detect", "dsml", "experiment",
         "hosts", "lab", "load", "patching", "probe", "report", "sglang_log", "sizing", "stats",
+        "throughput",
     },
     "detect": {"dsml"},
     "load": {"client"},
@@ -26,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "probe": {"kernels"},
     "experiment": set(), "dsml": set(), "stats": set(), "sizing": set(), "report": set(),
     "sglang_log": set(), "audit": set(), "patching": set(), "client": set(), "hosts": set(),
-    "artifacts": set(), "kernels": set(), "lab": set(),
+    "artifacts": set(), "kernels": set(), "lab": set(), "throughput": set(),
 }  # fmt: skip
 
 HEAVY = {
