@@ -23,6 +23,7 @@ from dsv4doctor.flows.tally import Tally
 from dsv4doctor.report.members import mapping
 
 REPRO = "repro"
+AB = "ab"
 # What a record must have to be counted; a line that lost one of these was written by nobody's run.
 _COUNTED = frozenset(
     {"session", "turn", "kind", "aborted", "failure", "primary", "also", "corrupted", "evidence",
@@ -69,7 +70,8 @@ class LoadedRun:
 
 
 def load_run(path: Path) -> LoadedRun:
-    """The run at `path`. A `repro` run that never got to its summary is summed up from its records.
+    """The run at `path`. A `repro` run that never got to its summary is summed up from its records,
+    an experiment from the blocks that it had finished.
 
     Raises:
         UsageError: if `path` is no run directory.
@@ -89,12 +91,32 @@ def load_run(path: Path) -> LoadedRun:
             findings=list(directory.findings()),
             is_recomputed=False,
         )
+    if command == AB:
+        return _experiment_so_far(directory)
     if command != REPRO:
         raise DoctorError(
             f"{path} has no summary: that run of `{command}` was cut short",
             f"dsv4doctor {command} --resume {path}, or run it again",
         )
     return _summed_up(directory)
+
+
+def _experiment_so_far(directory: RunDirectory) -> LoadedRun:
+    from dsv4doctor.flows.ab_killed import sum_up  # scipy behind it is not for every report
+
+    so_far = sum_up(directory)
+    return LoadedRun(
+        directory=directory,
+        verdict=so_far.verdict,
+        exit_code=so_far.exit_code,
+        summary={**so_far.body, **_made_by(directory)},
+        findings=so_far.findings,
+        is_recomputed=True,
+        notes=[
+            "The experiment was killed, or is still going: this is what its finished blocks say. "
+            f"Go on with: dsv4doctor ab --resume {directory.path}"
+        ],
+    )
 
 
 def _summed_up(directory: RunDirectory) -> LoadedRun:

@@ -63,10 +63,15 @@ def test_a_killed_doctor_leaves_the_baseline_and_the_run_goes_on(tmp_path: Path)
         wait_for((run_dir / "host" / "restored").exists)
         assert "restored by deadman" in (run_dir / "host" / "restored").read_text()
         assert has_hicache(base_url) is True
+        told = doctor("report", "--json", run_dir)
         resumed = doctor("ab", "--json", "--no-progress", "--resume", run_dir)
     finally:
         process.kill()
         end_left_over(run_dir)
+    so_far = told.document["report"]["runs"][0]
+    assert so_far["recomputed"]
+    assert len(so_far["summary"]["blocks"]) == order.index("off")
+    assert f"dsv4doctor ab --resume {run_dir}" in so_far["notes"][0]
     assert resumed.code == whole.code == 1, resumed.stderr
     assert [c["verdict"] for c in resumed.body["comparisons"]] == [
         c["verdict"] for c in whole.body["comparisons"]
