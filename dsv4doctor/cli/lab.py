@@ -51,6 +51,13 @@ def serve(
     disable_overlap_schedule: Annotated[
         bool, typer.Option("--disable-overlap-schedule", help="SGLang's.")
     ] = False,
+    as_version: Annotated[
+        str | None,
+        typer.Option(
+            help="Order (and leave unordered) what that SGLang release does, 0.5.12 to 0.5.23; "
+            "then no fault is on unless named [default: only the faults are unordered]."
+        ),
+    ] = None,
     model_path: Annotated[
         str, typer.Option("--model-path", "--model", help="SGLang's: reported, nothing is loaded.")
     ] = "deepseek-ai/DeepSeek-V4-Lab",
@@ -86,8 +93,12 @@ def serve(
         str | None, typer.Option(help="File for what was really read; the doctor never sees it.")
     ] = None,
     parser_group: Annotated[
-        str, typer.Option(help="Parser behaviour: A (<=0.5.17), B (0.5.18-20), C (0.5.21+).")
-    ] = "B",
+        str | None,
+        typer.Option(
+            help="Parser behaviour: A (<=0.5.17), B (0.5.18-20), C (0.5.21+) "
+            "[default: that of --as-version, else B]."
+        ),
+    ] = None,
     itl_ms: Annotated[float, typer.Option(min=0, help="Pace of the stream, real ms.")] = 5.0,
     ttft_ms: Annotated[float, typer.Option(min=0, help="Real ms before the first token.")] = 20.0,
     quiet_ms: Annotated[
@@ -119,7 +130,13 @@ def serve(
 
     Prints one JSON line on stdout when ready: base_url, pid, ground_truth. The log is on stderr.
     """
-    from dsv4doctor.flows.lab import LabPlan, LaunchOptions, serve_lab
+    from dsv4doctor.flows.lab import (
+        LabPlan,
+        LaunchOptions,
+        default_faults,
+        default_parser_group,
+        serve_lab,
+    )
 
     options = LaunchOptions(
         host=host,
@@ -129,11 +146,12 @@ def serve(
         hicache=enable_hierarchical_cache,
         hicache_ratio=hicache_ratio,
         overlap_schedule=not disable_overlap_schedule,
-        faults=tuple(fault or LaunchOptions().faults),
+        as_version=as_version,
+        faults=tuple(fault or default_faults(as_version)),
         fixes=tuple(fix or ()),
         seed=seed,
         ground_truth=os.path.abspath(ground_truth) if ground_truth else None,
-        parser_group=parser_group,
+        parser_group=parser_group or default_parser_group(as_version),
         tool_call_parser=None if tool_call_parser == "none" else tool_call_parser,
         reasoning_parser=reasoning_parser,
         max_running_requests=max_running_requests,

@@ -9,13 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dsv4doctor.errors import UsageError
-from dsv4doctor.lab.http_launch import PARSER_GROUPS, LaunchOptions, resolve_index_k
+from dsv4doctor.lab.http_launch import (
+    PARSER_GROUPS,
+    LaunchOptions,
+    default_faults,
+    default_parser_group,
+    resolve_index_k,
+)
+from dsv4doctor.lab.releases import COARSE_BARRIER_VARIABLE, EARLY_SEND_VARIABLE
 
 if TYPE_CHECKING:
     from dsv4doctor.lab.config import EngineConfig
     from dsv4doctor.lab.http_log import PoolSizes
 
-__all__ = ["LabPlan", "LaunchOptions", "engine_config", "serve_lab"]
+__all__ = [
+    "LabPlan",
+    "LaunchOptions",
+    "default_faults",
+    "default_parser_group",
+    "engine_config",
+    "serve_lab",
+]
 
 SWITCH_INTERVAL_S = 0.001
 
@@ -110,11 +124,20 @@ def engine_config(
         faults=options.faults,
         fixes=options.fixes,
         seed=options.seed,
+        as_version=options.as_version,
+        coarse_barrier=_is_on(options, COARSE_BARRIER_VARIABLE, default=False),
+        early_send=_is_on(options, EARLY_SEND_VARIABLE, default=True),
         overlap_schedule=options.overlap_schedule,
         device_pages=device_pages,
         host_pages=int(device_pages * options.hicache_ratio),
         **physics,  # type: ignore[arg-type]  # each value has its field's type, see cli.lab
     )
+
+
+def _is_on(options: LaunchOptions, variable: str, *, default: bool) -> bool:
+    """A boolean variable as SGLang reads it."""
+    value = options.environment.get(variable)
+    return default if value is None else value.lower() in {"1", "true", "yes"}
 
 
 def _ground_truth_path(options: LaunchOptions) -> Path | None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.faults import FAULT_NAMES, fault_named
 from dsv4doctor.lab.faults.fault import whole_row
-from dsv4doctor.lab.fixes import FIX_NAMES, INDEX_GATE
+from dsv4doctor.lab.fixes import FIX_NAMES, INDEX_GATE, LOAD_FENCE, WRITE_FENCE
 from dsv4doctor.lab.layouts import INDEX_FORMATS
 from dsv4doctor.lab.prefill import PrefillPhysics
+from dsv4doctor.lab.releases import NEWEST, Orderings, release_named, with_switches
 
 
 def check(config: EngineConfig) -> None:
-    """Names have to be known ones.
+    """Names and the release have to be known ones.
 
     Raises:
         UsageError: if one is not.
@@ -26,6 +29,27 @@ def check(config: EngineConfig) -> None:
         for name in given:
             if name not in names:
                 raise UsageError(f"no {what} is called {name}", f"one of {', '.join(names)}")
+    if config.as_version is not None:
+        release_named(config.as_version)
+
+
+def orderings_of(config: EngineConfig) -> Orderings:
+    """What this engine's streams wait for: its release's, less its faults, plus its fixes."""
+    release = release_named(config.as_version) if config.as_version else NEWEST
+    faults = [fault_named(name) for name in config.faults]
+    orderings = with_switches(
+        release.orderings,
+        overlap=config.overlap_schedule,
+        coarse_barrier=config.coarse_barrier and release.reads_coarse_barrier_variable,
+        early_send=config.early_send,
+    )
+    return replace(
+        orderings,
+        load_fence=LOAD_FENCE in config.fixes
+        or (orderings.load_fence and all(fault.loads_wait_for_forward for fault in faults)),
+        write_fence=WRITE_FENCE in config.fixes
+        or (orderings.write_fence and all(fault.backups_wait_for_forward for fault in faults)),
+    )
 
 
 def physics_of(config: EngineConfig) -> PrefillPhysics:

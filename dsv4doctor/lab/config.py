@@ -31,8 +31,12 @@ class EngineConfig:
         copy_bytes_per_ms: bandwidth of each of the two copy streams.
         layer_ms: compute time of a layer after its main read.
         decode_step_ms: one token of every request of the batch.
+        as_version: the SGLang release whose orderings the engine has (`lab.releases`); None has
+            every ordering, so that only `faults` are wrong with it.
+        coarse_barrier: SGLANG_FORCE_COARSE_WAR_BARRIER, for releases that read it.
+        early_send: SGLANG_DISAGG_PREFILL_EARLY_SEND_CACHED_PREFIX.
         overlap_schedule: build the next batch while this one runs; without it the scheduler's own
-            `schedule_ms` is added between batches. The race does not depend on it.
+            `schedule_ms` is added between batches. The index race does not depend on it.
         schedule_ms: what the scheduler needs to build a batch.
         heads, query_noise, losses_to_derail: the model's shape, see `lab.model`.
     """
@@ -50,6 +54,9 @@ class EngineConfig:
     copy_bytes_per_ms: float = 250 * 8448
     layer_ms: float = 0.05
     decode_step_ms: float = 0.02
+    as_version: str | None = None
+    coarse_barrier: bool = False
+    early_send: bool = True
     overlap_schedule: bool = True
     schedule_ms: float = 0.1
     heads: int = 8

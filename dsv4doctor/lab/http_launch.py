@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dsv4doctor.errors import UsageError
+from dsv4doctor.lab.releases import release_named
 
 DEFAULT_MODEL_PATH = "deepseek-ai/DeepSeek-V4-Lab"
 DEFAULT_FAULTS = ("index-race",)
+DEFAULT_PARSER_GROUP = "B"
 BF16_INDEX_K_VARIABLE = "SGLANG_DSV4_BF16_INDEX_K"
 FP4_INDEXER_FLAG = "--enable-deepseek-v4-fp4-indexer"
 INDEX_K_DTYPES = ("fp8", "bf16", "fp4")
@@ -33,11 +35,12 @@ class LaunchOptions:
     hicache: bool = False
     hicache_ratio: float = 4.0
     overlap_schedule: bool = True
+    as_version: str | None = None
     faults: tuple[str, ...] = DEFAULT_FAULTS
     fixes: tuple[str, ...] = ()
     seed: int = 0
     ground_truth: str | None = None
-    parser_group: str = "B"
+    parser_group: str = DEFAULT_PARSER_GROUP
     tool_call_parser: str | None = "deepseekv4"
     reasoning_parser: str | None = None
     max_running_requests: int = 256
@@ -49,6 +52,18 @@ class LaunchOptions:
     exit_with_stdin: bool = False
     launch_command: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def default_faults(as_version: str | None) -> tuple[str, ...]:
+    """What is wrong if nothing is said: the case's fault, or what the release leaves open."""
+    return DEFAULT_FAULTS if as_version is None else ("none",)
+
+
+def default_parser_group(as_version: str | None) -> str:
+    """The parser of the release that the lab stands for."""
+    if as_version is None:
+        return DEFAULT_PARSER_GROUP
+    return release_named(as_version).parser_group
 
 
 def resolve_index_k(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
@@ -48,9 +49,10 @@ class LabServer:
 
     def __init__(self, engine: Engine, options: LaunchOptions) -> None:
         self._options = options
-        self._behaviour = behaviour_of(
+        behaviour = behaviour_of(
             options.parser_group, leaks_negative_numbers=engine.parser_leaks_negative_numbers
         )
+        self._behaviour = replace(behaviour, version=options.as_version or behaviour.version)
         self.meter = Meter()
         self.port = options.port
         self.rounds = Rounds(

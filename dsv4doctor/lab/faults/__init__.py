@@ -6,8 +6,10 @@ from dsv4doctor.lab.faults import (
     abort_wedge,
     foreign_page,
     index_race,
+    load_fence,
     none,
     parser_negative_number,
+    write_fence,
 )
 from dsv4doctor.lab.faults.fault import Fault
 
@@ -15,6 +17,8 @@ FAULTS: tuple[Fault, ...] = (
     index_race.FAULT,
     abort_wedge.FAULT,
     foreign_page.FAULT,
+    load_fence.FAULT,
+    write_fence.FAULT,
     parser_negative_number.FAULT,
     none.FAULT,
 )

@@ -27,11 +27,18 @@ def whole_row(row: RowWrite) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One known way in which a deployment can be wrong; the defaults are a healthy one."""
+    """One known way in which a deployment can be wrong; the defaults are a healthy one.
+
+    `stores_replies` says that it takes decode steps which write the pool: the engine then keeps
+    replies' own pages and caches them (the record's table was made without).
+    """
 
     name: str
     summary: str
     index_read_waits: bool = True
+    loads_wait_for_forward: bool = True
+    backups_wait_for_forward: bool = True
     page_row: Callable[[RowWrite], tuple[int, ...]] = whole_row
     abort_kills_transfer_thread: bool = False
     parser_leaks_negative_numbers: bool = False
+    stores_replies: bool = False
