@@ -8,6 +8,7 @@ import gc
 import resource
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from dsv4doctor.client.http import HttpClient
 from dsv4doctor.client.openai import ChatRequest, Outcome, chat, encode_body
@@ -58,6 +59,7 @@ class Driver:
         self._halted = ""
         self._main: asyncio.Task[None] | None = None
         self._active = self._ended = self._turns = self._resends = 0
+        self._began: float | None = None
         self._sentry = Sentry(endpoint, options, link.board, self._on_wedge)
         self._watchdog = Watchdog(
             Deadlines(
@@ -135,12 +137,24 @@ class Driver:
                 assignment = await self._link.take()
                 if assignment is None:
                     return
+                assignment = await self._arrived(assignment)
                 self._active += 1
                 task = group.create_task(self._session(http, assignment))
                 if slots is not None:
                     task.add_done_callback(_releaser(slots))
                 # Its first request leaves before the next script is built.
                 await asyncio.sleep(0)
+
+    async def _arrived(self, assignment: Assignment) -> Assignment:
+        """The assignment, once its session arrives; its request counts as ready from then on."""
+        if self._began is None:
+            self._began = time.perf_counter()
+        offset_s = self._options.arrivals_s.get(assignment.script.session)
+        if offset_s is None:
+            return assignment
+        due = self._began + offset_s
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        return replace(assignment, arrived=due)
 
     async def _session(self, http: HttpClient, assignment: Assignment) -> None:
         script = assignment.script
@@ -171,7 +185,7 @@ class Driver:
         self, http: HttpClient, assignment: Assignment, turn: int, messages: list[Message]
     ) -> TurnResult:
         script = assignment.script
-        ready = time.perf_counter()
+        ready = time.perf_counter() if turn or assignment.arrived is None else assignment.arrived
         while self._link.backlog() > MAX_BACKLOG:
             await asyncio.sleep(BACKLOG_PAUSE_S)
         body = encode_body(request_body(script, turn, messages, self._options))

@@ -21,6 +21,7 @@ class RunOptions:
 
     `run_prefix` begins every `X-Request-Id`. `expected_sessions` is needed for `processes=None`
     when the scripts come from a generator. `retries` repeats requests that failed before any token.
+    `arrivals_s` holds sessions back: each to so many seconds after the first was taken.
     `salt` is new in every run: a prompt salted with it is in no server's cache, whoever sent the
     same one before.
     """
@@ -35,6 +36,7 @@ class RunOptions:
     request_timeout_s: float = 600.0
     probe_timeout_s: float = 10.0
     retries: int = 0
+    arrivals_s: Mapping[int, float] = field(default_factory=dict)
     run_prefix: str = "run"
     salt: str = field(default_factory=lambda: secrets.token_hex(_SALT_BYTES))
     headers: tuple[tuple[str, str], ...] = ()

@@ -19,11 +19,13 @@ from dsv4doctor.session import Message, SessionScript
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
     """One session to drive. `done` turns were answered in an earlier run, `earlier` are their
-    replies as far as saved (for live history)."""
+    replies as far as saved (for live history). `arrived` is when it was due to be sent
+    (`time.perf_counter()`), None where nothing holds it back."""
 
     script: SessionScript
     done: frozenset[int] = frozenset()
     earlier: Mapping[int, Message] = field(default_factory=dict)
+    arrived: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
