@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.artifacts.manifest import NewRun
@@ -15,7 +15,8 @@ from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import EXIT_INTERRUPTED
 from dsv4doctor.finding import Finding, Severity
-from dsv4doctor.flows.repro_drive import Work, drive, replay, secrets_of
+from dsv4doctor.flows.live_target import secrets_of, serving
+from dsv4doctor.flows.repro_drive import Work, drive, replay
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.flows.repro_verdict import (
     RunFacts,
@@ -24,15 +25,11 @@ from dsv4doctor.flows.repro_verdict import (
     summarise,
     verdict_of,
 )
-from dsv4doctor.lab.deployment import LabOptions, start_lab
 from dsv4doctor.load.runner import ClientLag
 from dsv4doctor.progress import Progress
-from dsv4doctor.target import Endpoint
 
 if TYPE_CHECKING:
     from dsv4doctor.report.document import Report
-
-LAB_LOG = "lab.log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +58,7 @@ def run_repro(
     try:
         work = Work(plan, run, progress)
         replay(work)
-        with _interruptible(work), _target(work) as endpoint:
+        with _interruptible(work), serving(plan, run.path, progress) as endpoint:
             work.secrets = secrets_of(endpoint)
             work.target.update(base_url=endpoint.base_url, lab=plan.manifest()["lab"])
             drive(work, endpoint)
@@ -87,23 +84,6 @@ def _interruptible(work: Work) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         work.interrupted = True
-
-
-@contextmanager
-def _target(work: Work) -> Iterator[Endpoint]:
-    """The server to drive: the one given, or a lab that is gone in the end."""
-    plan = work.plan
-    if plan.endpoint is not None:
-        yield plan.endpoint
-        return
-    options = replace(plan.lab or LabOptions(), seed=plan.seed, log_file=work.run.path / LAB_LOG)
-    fixes = f", fix {', '.join(options.fixes)}" if options.fixes else ""
-    work.progress.note(
-        f"no server given: starting the lab (index-K {options.index_k}, HiCache "
-        f"{'on' if options.hicache else 'off'}, fault {', '.join(options.faults)}{fixes})"
-    )
-    with start_lab(options) as lab:
-        yield Endpoint(base_url=lab.base_url)
 
 
 def _conclude(work: Work, fail_on: Severity) -> ReproOutcome:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dsv4doctor.artifacts.store import RunDirectory
-from dsv4doctor.client.sglang import inspect_server, list_models
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.exchange import exchange_from_record
+from dsv4doctor.flows.live_target import Inspection, first_model, scrub_bytes
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.flows.repro_state import RunState
 from dsv4doctor.flows.tally import Tally
@@ -29,9 +28,8 @@ from dsv4doctor.load.runner import (
 from dsv4doctor.load.schedule import build_session
 from dsv4doctor.progress import Progress
 from dsv4doctor.record import exchange_of, record_id, record_of
-from dsv4doctor.redact import REDACTED, is_secret_name, scrub, scrub_value
+from dsv4doctor.redact import scrub_value
 from dsv4doctor.scenario import History
-from dsv4doctor.serverinfo import ServerInfo
 from dsv4doctor.session import Message, SessionScript, Turn
 from dsv4doctor.target import Endpoint
 
@@ -39,8 +37,6 @@ from dsv4doctor.target import Endpoint
 REFUSALS_TO_STOP = 20
 # A server that answered before and then, this often in a row, no longer takes connections is gone.
 LOST_TO_STOP = 200
-# Shorter ones would turn up in any text.
-_SHORTEST_SECRET = 5
 # Parts of a turn that judging depends on and that an extra body may replace.
 _JUDGED_BY = ("max_tokens", "tool_choice")
 _REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 422})
@@ -88,7 +84,7 @@ def drive(work: Work, endpoint: Endpoint) -> None:
     model = plan.model or _default_model(work, endpoint)
     if model is None:
         return
-    inspection = _Inspection(endpoint)
+    inspection = Inspection(endpoint)
     options = RunOptions(
         model=model,
         max_concurrency=plan.max_concurrency,
@@ -161,7 +157,7 @@ def _keep(work: Work, event: TurnDone) -> None:
     raw = None
     if reply.failure is not None or (judgement is not None and judgement.corrupted):
         raw = work.run.save_raw(
-            record_id(script.session, turn.turn), _scrub_bytes(reply.raw, work.secrets)
+            record_id(script.session, turn.turn), scrub_bytes(reply.raw, work.secrets)
         )
     record = record_of(
         script,
@@ -186,21 +182,6 @@ def _keep(work: Work, event: TurnDone) -> None:
         work.refusals += 1
 
 
-def secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
-    """What was sent to prove who we are, to be kept out of whatever the server says of it."""
-    hidden = [value for name, value in endpoint.headers if is_secret_name(name)]
-    hidden += [value.split(" ", 1)[1] for value in hidden if " " in value]
-    hidden += (endpoint.userinfo or "").split(":", 1)[-1:]
-    hidden.append(endpoint.api_key or "")
-    return tuple(sorted({each for each in hidden if len(each) >= _SHORTEST_SECRET}, key=len)[::-1])
-
-
-def _scrub_bytes(body: bytes, secrets: tuple[str, ...]) -> bytes:
-    for secret in secrets:
-        body = body.replace(secret.encode(), REDACTED.encode())
-    return body
-
-
 def as_sent(turn: Turn, extra_body: Mapping[str, Any]) -> Turn:
     """The turn with what `--extra-request-body` put in place of its own: what was really asked."""
     overridden = {name: extra_body[name] for name in _JUDGED_BY if name in extra_body}
@@ -210,35 +191,10 @@ def as_sent(turn: Turn, extra_body: Mapping[str, Any]) -> Turn:
 def _default_model(work: Work, endpoint: Endpoint) -> str | None:
     """The first model that the server serves; None, with the reason noted, if it does not say."""
     try:
-        model = list_models(endpoint)[0]
+        model = first_model(endpoint, work.secrets)
     except DoctorError as problem:
-        said = f"{problem}; try: {problem.hint}" if problem.hint else str(problem)
-        work.unreachable = scrub(said, work.secrets)
+        work.unreachable = str(problem)
         work.progress.note(work.unreachable)
         return None
     work.progress.note(f"model {model} (the first of /v1/models)")
     return model
-
-
-class _Inspection:
-    """What the server says of itself, asked beside the load: a slow answer delays no request."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._info: ServerInfo | None = None
-        self._endpoint = endpoint
-        self._thread = threading.Thread(target=self._ask, name="inspect", daemon=True)
-        self._thread.start()
-
-    def _ask(self) -> None:
-        self._info = inspect_server(self._endpoint)
-
-    def result(self, model: str) -> dict[str, Any]:
-        """The `target` keys; every question has a deadline of its own, so this ends."""
-        self._thread.join()
-        info = self._info
-        return {
-            "engine": info.engine if info else None,
-            "version": info.version if info else None,
-            "model": model,
-            "server_args": dict(info.server_args) if info else {},
-        }
