@@ -7,7 +7,7 @@ batch by a hash of the prompt.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -74,6 +74,8 @@ class Engine:
         self._prefill = Prefill(self._device, self._host, self._store, physics_of(config))
         self._killed_by: str | None = None
         self._totals = Totals()
+        # Told of every batch that was prefilled, before its pages may be given up.
+        self.on_prefilled: Callable[[Sequence[tuple[EngineRequest, Job]]], None] | None = None
 
     @property
     def max_prompt_tokens(self) -> int:
@@ -154,6 +156,8 @@ class Engine:
                 Generation(rid=item.request.rid, prompt_tokens=len(item.job.tokens), hung=True)
                 for item in batch
             ]
+        if self.on_prefilled is not None:
+            self.on_prefilled([(item.request, item.job) for item in batch])
         generations = [self._reply(item) for item in batch]
         for item in batch:
             self._prefill.finish(item.job)

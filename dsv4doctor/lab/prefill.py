@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from dsv4doctor.lab.clock import CopyStream, Event, VirtualClock
 from dsv4doctor.lab.content import ContentStore, page_count
@@ -73,6 +74,17 @@ class PrefillPhysics:
     page_row: Callable[[RowWrite], tuple[int, ...]]
 
 
+class Sender(Protocol):
+    """Reads device pages while a batch runs, outside any stream: the transfer worker of a prefill
+    engine whose pages go to a decode engine."""
+
+    def begin(self, jobs: Sequence[Job], now_ms: float) -> None:
+        """The batch's loads are queued, its forward is about to be launched."""
+
+    def advance(self, now_ms: float) -> None:
+        """Read what is due by now. Copies that land before a read must have landed."""
+
+
 class Prefill:
     """The device: pools, streams, prefix cache, and the batch that runs on them."""
 
@@ -87,6 +99,7 @@ class Prefill:
         self.clock = VirtualClock()
         self.index_stream = CopyStream(physics.copy_bytes_per_ms)
         self.main_stream = CopyStream(physics.copy_bytes_per_ms)
+        self.sender: Sender | None = None
 
     @property
     def layers(self) -> int:
@@ -147,6 +160,8 @@ class Prefill:
         """
         self._write_rows(jobs)
         events = self._queue_loads(jobs)
+        if self.sender is not None:
+            self.sender.begin(jobs, self.clock.now_ms)
         self.clock.work(self._physics.slack_ms)
         for layer in range(self.layers):
             for job in jobs:
@@ -154,11 +169,13 @@ class Prefill:
                     self._device.write(page, layer, content)
             if events and self._physics.index_read_waits:
                 self.clock.wait(events[0][layer])
+            self._advance_sender()
             self.index_stream.advance(self.clock.now_ms)
             for job in jobs:
                 self._read_index(job, layer)
             if events:
                 self.clock.wait(events[1][layer])
+            self._advance_sender()
             self.main_stream.advance(self.clock.now_ms)
             for job in jobs:
                 self._read_main(job, layer)
@@ -166,7 +183,12 @@ class Prefill:
         if events:
             # Nodes stay locked until both streams are through.
             self.clock.wait(events[0][-1])
+            self._advance_sender()
             self.index_stream.advance(self.clock.now_ms)
+
+    def _advance_sender(self) -> None:
+        if self.sender is not None:
+            self.sender.advance(self.clock.now_ms)
 
     def _read_index(self, job: Job, layer: int) -> None:
         data = self._device.index_k[layer][list(job.row)]

@@ -14,7 +14,8 @@ _SESSION_AND_TURN = re.compile(r"-s(\d+)-t(\d+)$")
 class EngineRequest:
     """One chat completion as the engine sees it.
 
-    `rid` names the request in logs; it never influences what is generated or when.
+    `rid` names the request in logs; it never influences what is generated or when. Nor does `room`,
+    by which a prefill and a decode engine know that they have the same request.
     """
 
     rid: str
@@ -22,6 +23,7 @@ class EngineRequest:
     tools: Sequence[Mapping[str, Any]] = ()
     tool_choice: Any = "auto"
     max_tokens: int = 512
+    room: int | None = None
 
     @property
     def session_and_turn(self) -> tuple[int | None, int | None]:
