@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dsv4doctor.cli import options
 from dsv4doctor.cli.console import say, stdout_console
 from dsv4doctor.cli.output import emit_json
-from dsv4doctor.errors import UsageError
+from dsv4doctor.cli.target_flags import endpoint_of, extra_body_of, lab_of
 
-if TYPE_CHECKING:
-    from dsv4doctor.flows.repro_plan import LabOptions
-    from dsv4doctor.target import Endpoint
-
-DEFAULT_PORT = 30000
 _LOAD = "Load"
 
 
@@ -102,8 +96,8 @@ def repro(
     from dsv4doctor.flows.repro import run_repro
     from dsv4doctor.flows.repro_plan import ReproPlan, load_scenario, resumed_plan
 
-    lab = _lab_options(lab_index_k, lab_hicache, lab_fault, lab_fix, lab_option)
-    endpoint = _endpoint(base_url, host, port, api_key, header, insecure=insecure, lab=lab)
+    lab = lab_of(lab_index_k, lab_hicache, lab_fault, lab_fix, lab_option)
+    endpoint = endpoint_of(base_url, host, port, api_key, header, insecure=insecure, lab=lab)
     with progress_display(enabled=not no_progress, no_color=no_color) as progress:
         plan = ReproPlan(
             scenario=load_scenario(scenario),
@@ -114,7 +108,7 @@ def repro(
             endpoint=endpoint,
             lab=lab,
             model=model,
-            extra_body=_extra_body(extra_request_body),
+            extra_body=extra_body_of(extra_request_body),
             max_concurrency=max_concurrency,
             stall_timeout_s=stall_timeout,
             request_timeout_s=timeout,
@@ -135,73 +129,6 @@ def repro(
     raise typer.Exit(outcome.exit_code)
 
 
-def _lab_options(
-    index_k: options.IndexK | None,
-    hicache: options.OnOff | None,
-    fault: list[str] | None,
-    fix: list[str] | None,
-    extra: list[str] | None,
-) -> LabOptions | None:
-    """The lab that the `--lab-*` flags ask for; None when none was given."""
-    from dsv4doctor.flows.repro_plan import LabOptions
-
-    if index_k is None and hicache is None and not fault and not fix and not extra:
-        return None
-    return LabOptions(
-        index_k=(index_k or options.IndexK.BF16).value,
-        hicache=hicache is not options.OnOff.OFF,
-        faults=tuple(fault or LabOptions().faults),
-        fixes=tuple(fix or ()),
-        switches=tuple(_name_value(item, "--lab-option") for item in extra or ()),
-    )
-
-
-def _endpoint(
-    base_url: str | None,
-    host: str | None,
-    port: int | None,
-    api_key: str | None,
-    header: list[str] | None,
-    *,
-    insecure: bool,
-    lab: LabOptions | None,
-) -> Endpoint | None:
-    """The server that the flags name; None for the lab."""
-    from dsv4doctor.target import parse_endpoint
-
-    headers = tuple(_name_value(item, "--header") for item in header or ())
-    if lab is not None:
-        if (base_url and _was_typed("--base-url")) or host or port:
-            raise UsageError(
-                "a server and --lab-* flags were both given",
-                "drop --base-url/--host/--port to use the lab, or the --lab-* flags",
-            )
-        return None
-    if base_url and (host or port):
-        say("--host and --port are ignored beside --base-url")
-    if not base_url and (host or port):
-        base_url = f"http://{host or '127.0.0.1'}:{port or DEFAULT_PORT}"
-    if not base_url:
-        return None
-    if insecure:
-        say("TLS certificates are not verified (--insecure)")
-    return parse_endpoint(base_url, api_key=api_key, headers=headers, verify_tls=not insecure)
-
-
-def _was_typed(flag: str) -> bool:
-    """True when the flag stood on the command line, not only in the environment."""
-    return any(word == flag or word.startswith(f"{flag}=") for word in sys.argv)
-
-
-def _name_value(text: str, flag: str) -> tuple[str, str]:
-    """`NAME=VALUE` (or `NAME: VALUE`, as curl spells headers)."""
-    for separator in ("=", ":"):
-        name, found, value = text.partition(separator)
-        if found and name.strip() and " " not in name.strip():
-            return name.strip(), value.strip()
-    raise UsageError(f"{flag} {text!r} is no NAME=VALUE", f"write it as {flag} NAME=VALUE")
-
-
 def _context_range(text: str | None) -> tuple[int, int] | None:
     """`A:B` (or one number for both) in tokens; `2k` and `32K` as `units` reads them."""
     if text is None:
@@ -210,16 +137,3 @@ def _context_range(text: str | None) -> tuple[int, int] | None:
 
     first, _, last = text.partition(":")
     return parse_tokens(first), parse_tokens(last or first)
-
-
-def _extra_body(text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    hint = "give a JSON object, e.g. --extra-request-body '{\"top_k\": 1}'"
-    try:
-        body = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"--extra-request-body is no JSON: {error}", hint) from error
-    if not isinstance(body, dict):
-        raise UsageError("--extra-request-body is no JSON object", hint)
-    return body

@@ -17,6 +17,10 @@ from dsv4doctor.redact import REDACTED, is_secret_name, scrub
 from dsv4doctor.serverinfo import ServerInfo
 from dsv4doctor.target import Endpoint
 
+__all__ = [
+    "Inspection", "LabOptions", "first_model", "scrub_bytes", "secrets_of", "serving",
+]  # fmt: skip
+
 LAB_LOG = "lab.log"
 # Shorter ones would turn up in any text.
 _SHORTEST_SECRET = 5
