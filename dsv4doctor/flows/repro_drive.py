@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,7 +44,11 @@ _REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 422})
 
 @dataclass(slots=True)
 class Work:
-    """One run under way: what it was told to do, and what it has come to know."""
+    """One run under way: what it was told to do, and what it has come to know.
+
+    `enough` is asked after each reply why nothing further need be sent (None: go on); what is in
+    flight then is heard to its end, since hanging up is an event of its own to a server.
+    """
 
     plan: ReproPlan
     run: RunDirectory
@@ -61,6 +65,8 @@ class Work:
     refusals: int = 0
     lost_in_a_row: int = 0
     secrets: tuple[str, ...] = ()
+    enough: Callable[[Tally], str | None] = lambda _: None
+    drained: str = ""
 
 
 def replay(work: Work) -> None:
@@ -126,6 +132,9 @@ def _follow(work: Work, load: LoadRun, state: RunState) -> None:
             if reason and reason not in work.notes:
                 work.notes.append(reason)
                 load.stop()
+            if not work.drained and (why := work.enough(work.tally)):
+                work.drained = why
+                load.drain(why)
         elif isinstance(event, Tick):
             work.progress.update(state.after(event))
         elif isinstance(event, Wedge):

@@ -109,14 +109,20 @@ class Driver:
 
     def stop(self) -> None:
         """End in order; what is in flight is dropped and not told. Call it in the loop's thread."""
-        if self._end is RunEnd.COMPLETE:
+        if self._end in {RunEnd.COMPLETE, RunEnd.DRAINED}:
             self._end = RunEnd.STOPPED
         if self._main is not None:
             self._main.cancel()
 
+    def drain(self, reason: str) -> None:
+        """Send nothing new; what is in flight ends by itself. Call it in the loop's thread."""
+        if self._end is RunEnd.COMPLETE:
+            self._end = RunEnd.DRAINED
+        self._halted = self._halted or reason
+
     def halt(self, reason: str) -> None:
         """Send nothing new, end what is silent as stalled. Call it in the loop's thread."""
-        if self._end is RunEnd.COMPLETE:
+        if self._end in {RunEnd.COMPLETE, RunEnd.DRAINED}:
             self._end = RunEnd.WEDGED
         self._halted = reason
         self._sentry.end_all()

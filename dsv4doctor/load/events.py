@@ -112,6 +112,7 @@ class RunEnd(StrEnum):
 
     COMPLETE = "complete"
     WEDGED = "wedged"
+    DRAINED = "drained"
     STOPPED = "stopped"
 
 

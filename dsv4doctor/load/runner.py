@@ -43,6 +43,9 @@ __all__ = [
 # judging a reply delays the reading of streams by no more.
 SWITCH_INTERVAL_S = 0.001
 
+# How a run ended, from how its drivers did: the gravest speaks for all.
+_HOW_ENDED = (RunEnd.WEDGED, RunEnd.STOPPED, RunEnd.DRAINED)
+
 # Ticks over which a token rate is taken.
 RATE_TICKS = 8
 
@@ -131,6 +134,10 @@ class LoadRun:
         """End in order: what is in flight is cut and not recorded. Safe from a signal handler."""
         self._workers.stop()
 
+    def drain(self, reason: str) -> None:
+        """Begin no further request; what is in flight is heard to its end."""
+        self._workers.drain(reason)
+
     def _tell(self, worker: int, event: WireEvent) -> RunEvent | None:
         if isinstance(event, TurnResult):
             self._aftermath.note_turn(event)
@@ -195,7 +202,7 @@ class LoadRun:
             meter.merge(end.lag_counts, end.lag_max_ms)
         lag = meter.summary()
         ends = {end.end for end in self._ends}
-        how = next((e for e in (RunEnd.WEDGED, RunEnd.STOPPED) if e in ends), RunEnd.COMPLETE)
+        how = next((e for e in _HOW_ENDED if e in ends), RunEnd.COMPLETE)
         return RunEnded(
             end=how,
             elapsed_s=self._workers.elapsed_s(),

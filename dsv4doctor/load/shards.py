@@ -1,7 +1,8 @@
 """A driver in a process of its own, and the pipe to it.
 
 Up the pipe: None asks for a script, anything else is an event. Down: ("script", assignment),
-("stop", "") and ("halt", reason). A broken pipe means that the parent is gone: the worker stops.
+("stop", ""), ("drain", reason) and ("halt", reason). A broken pipe means that the parent is gone:
+the worker stops.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import multiprocessing
 import queue
 import signal
 import threading
-from collections.abc import MutableSequence
+from collections.abc import Callable, MutableSequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -42,6 +43,9 @@ class Shard:
 
     def send_stop(self) -> None:
         self._send(("stop", ""))
+
+    def send_drain(self, reason: str) -> None:
+        self._send(("drain", reason))
 
     def send_halt(self, reason: str) -> None:
         self._send(("halt", reason))
@@ -169,9 +173,10 @@ class _Worker:
                 return
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        calls = {
+        calls: dict[str, Callable[[Any], None]] = {
             "script": self._inbox.put_nowait,
             "stop": lambda _: self._driver.stop(),
+            "drain": self._driver.drain,
             "halt": self._driver.halt,
         }
         try:

@@ -31,6 +31,8 @@ class Workers(Protocol):
 
     def stop(self) -> None: ...
 
+    def drain(self, reason: str) -> None: ...
+
     def halt(self, reason: str, *, but: int) -> None: ...
 
     def close(self) -> None: ...
@@ -129,6 +131,9 @@ class ThreadWorker:
         self._is_stopping = True
         self._call(self._driver.stop)
 
+    def drain(self, reason: str) -> None:
+        self._call(lambda: self._driver.drain(reason))
+
     def halt(self, reason: str, *, but: int) -> None:
         """The only driver halts by itself."""
 
@@ -208,6 +213,10 @@ class ProcessWorkers:
     def stop(self) -> None:
         for shard in self._shards:
             shard.send_stop()
+
+    def drain(self, reason: str) -> None:
+        for shard in self._shards:
+            shard.send_drain(reason)
 
     def halt(self, reason: str, *, but: int) -> None:
         for number, shard in enumerate(self._shards):

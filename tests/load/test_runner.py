@@ -278,6 +278,26 @@ def test_stopping_drops_what_is_in_flight(canned: str, processes: int) -> None:
     assert all(turn.reply.failure is None for turn in turns_of(events))
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_drained_run_cuts_nobody_off(canned: str, processes: int) -> None:
+    """What is in flight is answered, and nothing is sent after that."""
+    scripts = [script(session, turns=50) for session in range(4)]
+    options = RunOptions(**{**OPTIONS, "processes": processes})
+    with run_sessions(parse_endpoint(f"{canned}/slow"), scripts, options) as run:
+        events = []
+        for event in run:
+            events.append(event)
+            if isinstance(event, TurnDone) and len(turns_of(events)) == 6:
+                run.drain("it is enough")
+    assert events[-1].end is RunEnd.DRAINED
+    done = turns_of(events)
+    assert 6 <= len(done) <= 6 + 2 * 4
+    assert all(turn.reply.failure is None and not turn.reply.aborted for turn in done)
+    ends = [event for event in events if isinstance(event, SessionEnded)]
+    assert sorted(end.session for end in ends) == [0, 1, 2, 3]
+    assert all(end.turns_left and end.reason == "it is enough" for end in ends)
+
+
 def test_leaving_the_block_early_ends_the_run(canned: str) -> None:
     with run_sessions(
         parse_endpoint(f"{canned}/slow"), [script(0, turns=50)], RunOptions(**OPTIONS)
