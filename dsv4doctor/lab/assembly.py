@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.config import EngineConfig
-from dsv4doctor.lab.faults import FAULT_NAMES, fault_named
+from dsv4doctor.lab.faults import FAULT_NAMES, fault_named, standing
 from dsv4doctor.lab.faults.fault import whole_row
 from dsv4doctor.lab.fixes import FIX_NAMES, INDEX_GATE, LOAD_FENCE, WRITE_FENCE
 from dsv4doctor.lab.layouts import INDEX_FORMATS
@@ -53,7 +53,7 @@ def orderings_of(config: EngineConfig) -> Orderings:
 
 
 def physics_of(config: EngineConfig) -> PrefillPhysics:
-    faults = [fault_named(name) for name in config.faults]
+    faults = standing(config.faults, config.fixes)
     rows = [fault.page_row for fault in faults if fault.page_row is not whole_row]
     return PrefillPhysics(
         slack_ms=config.slack_ms,

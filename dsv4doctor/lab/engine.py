@@ -19,7 +19,7 @@ from dsv4doctor.lab.assembly import check, physics_of
 from dsv4doctor.lab.clock import TransferThreadDead
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.content import ContentStore, chain_digests, page_count
-from dsv4doctor.lab.faults import fault_named
+from dsv4doctor.lab.faults import standing
 from dsv4doctor.lab.gauges import Totals, gauges
 from dsv4doctor.lab.groundtruth import GroundTruth
 from dsv4doctor.lab.latents import MAIN_PAGE_BYTES
@@ -72,6 +72,7 @@ class Engine:
         self._device = PagePool(config.device_pages + 1, *pool)
         self._host = PagePool(config.host_pages + 1, *pool) if config.hicache else None
         self._prefill = Prefill(self._device, self._host, self._store, physics_of(config))
+        self._faults = standing(config.faults, config.fixes)
         self._killed_by: str | None = None
         self._totals = Totals()
         # Told of every batch that was prefilled, before its pages may be given up.
@@ -85,7 +86,7 @@ class Engine:
     @property
     def parser_leaks_negative_numbers(self) -> bool:
         """Whether the output parser is to have the fault `parser-negative-number`."""
-        return any(fault_named(name).parser_leaks_negative_numbers for name in self.config.faults)
+        return any(fault.parser_leaks_negative_numbers for fault in self._faults)
 
     def prompt_tokens(self, request: EngineRequest) -> int:
         """The length of the request's prompt."""
@@ -226,7 +227,7 @@ class Engine:
     def on_abort(self, rid: str) -> None:
         """A client hung up on a request that is not finished."""
         self._totals.aborted += 1
-        kills = (fault_named(name).abort_kills_transfer_thread for name in self.config.faults)
+        kills = (fault.abort_kills_transfer_thread for fault in self._faults)
         if any(kills) and self._killed_by is None:
             self._killed_by = rid
             self._prefill.index_stream.drop()

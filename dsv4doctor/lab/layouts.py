@@ -31,6 +31,8 @@ HEAD_DIM = 128
 _E4M3_MAX = 448.0
 _E2M1_MAX = 6.0
 _SMALLEST_AMAX = 1e-4
+# Squares of it, summed over a key, are still finite in float32.
+_LARGEST_SCALE = np.float32(1e15)
 _FP4_BLOCK = 32
 _UE8M0_BIAS = 127
 
@@ -135,3 +137,47 @@ FP8 = IndexFormat(name="fp8", page_bytes=8448, encode=_encode_fp8, decode=_decod
 BF16 = IndexFormat(name="bf16", page_bytes=16384, encode=_encode_bf16, decode=_decode_bf16)
 FP4 = IndexFormat(name="fp4", page_bytes=4352, encode=_encode_fp4, decode=_decode_fp4)
 INDEX_FORMATS = {form.name: form for form in (FP8, BF16, FP4)}
+
+
+def _decode_fp8_interleaved(pages: Bytes) -> Floats:
+    """A block-planar page taken for 64 rows of 128 values and their scale: plausible garbage."""
+    rows = np.ascontiguousarray(pages).reshape(len(pages), PAGE_SLOTS, -1)
+    scales = np.ascontiguousarray(rows[:, :, HEAD_DIM:]).view("<f4")
+    return _finite(_E4M3[rows[:, :, :HEAD_DIM]] * _finite(scales))
+
+
+def _decode_fp4_interleaved(pages: Bytes) -> Floats:
+    """As `_decode_fp8_interleaved`, for rows of 64 bytes of values and 4 exponents."""
+    rows = np.ascontiguousarray(pages).reshape(len(pages), PAGE_SLOTS, -1)
+    split = HEAD_DIM // 2
+    planar = np.concatenate(
+        [rows[:, :, :split].reshape(len(pages), -1), rows[:, :, split:].reshape(len(pages), -1)],
+        axis=1,
+    )
+    return _finite(_decode_fp4(planar))
+
+
+def _finite(values: Floats) -> Floats:
+    """Bytes that are no scale may say NaN or 1e38: a key of such values scores as nothing, or as
+    much as can be summed over a key."""
+    finite: Floats = np.clip(np.nan_to_num(values), -_LARGEST_SCALE, _LARGEST_SCALE)
+    return finite.astype(np.float32, copy=False)
+
+
+# How pages are read by an engine that has values and scales row by row; bf16 has no scales.
+INTERLEAVED_FORMATS = {
+    "fp8": IndexFormat(
+        name="fp8-interleaved",
+        page_bytes=FP8.page_bytes,
+        encode=_encode_fp8,
+        decode=_decode_fp8_interleaved,
+    ),
+    "bf16": BF16,
+    "fp4": IndexFormat(
+        name="fp4-interleaved",
+        page_bytes=FP4.page_bytes,
+        encode=_encode_fp4,
+        decode=_decode_fp4_interleaved,
+    ),
+}
+READ_FORMATS = {**INDEX_FORMATS, **{form.name: form for form in INTERLEAVED_FORMATS.values()}}

@@ -23,8 +23,8 @@ from dsv4doctor.lab.keys import entry_keys, head_noise, layer_signs
 from dsv4doctor.lab.latents import decode_tokens
 from dsv4doctor.lab.layouts import (
     HEAD_DIM,
-    INDEX_FORMATS,
     PAGE_SLOTS,
+    READ_FORMATS,
     TOKENS_PER_ENTRY,
     Bytes,
     Floats,
@@ -71,7 +71,7 @@ class _Indexer:
     """Top-k selection over the gathered keys of every layer."""
 
     def __init__(self, gathered: Gathered, entries: int, shape: ModelShape) -> None:
-        decode = INDEX_FORMATS[gathered.index_format].decode
+        decode = READ_FORMATS[gathered.index_format].decode
         self._all = entries <= TOP_K
         self._entries = entries
         self._keys: list[Floats] = []

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from dsv4doctor.lab.faults import (
     abort_wedge,
+    decode_store,
+    early_send,
     foreign_page,
     index_race,
+    layout_mismatch,
     load_fence,
     none,
+    overlap_desync,
     parser_negative_number,
     write_fence,
 )
@@ -19,6 +25,10 @@ FAULTS: tuple[Fault, ...] = (
     foreign_page.FAULT,
     load_fence.FAULT,
     write_fence.FAULT,
+    overlap_desync.FAULT,
+    decode_store.FAULT,
+    early_send.FAULT,
+    layout_mismatch.FAULT,
     parser_negative_number.FAULT,
     none.FAULT,
 )
@@ -32,3 +42,12 @@ def fault_named(name: str) -> Fault:
         KeyError: if there is none.
     """
     return {fault.name: fault for fault in FAULTS}[name]
+
+
+def standing(faults: Iterable[str], fixes: Collection[str]) -> list[Fault]:
+    """The named faults that none of the fixes takes away.
+
+    Raises:
+        KeyError: if there is no such fault.
+    """
+    return [fault for fault in map(fault_named, faults) if fault.fix not in fixes]

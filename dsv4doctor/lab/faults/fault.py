@@ -30,11 +30,16 @@ class Fault:
     """One known way in which a deployment can be wrong; the defaults are a healthy one.
 
     `stores_replies` says that it takes decode steps which write the pool: the engine then keeps
-    replies' own pages and caches them (the record's table was made without).
+    replies' own pages and caches them (the record's table was made without). `fix` names the fix
+    that takes the fault away. `needs_disaggregation`: it happens only between a prefill and a
+    decode engine. `index_k`: the format that it shows in, where that is not every one.
     """
 
     name: str
     summary: str
+    fix: str = ""
+    needs_disaggregation: bool = False
+    index_k: str | None = None
     index_read_waits: bool = True
     loads_wait_for_forward: bool = True
     backups_wait_for_forward: bool = True
@@ -42,3 +47,7 @@ class Fault:
     abort_kills_transfer_thread: bool = False
     parser_leaks_negative_numbers: bool = False
     stores_replies: bool = False
+    early_send_waits_for_loads: bool = True
+    decode_read_waits_for_store: bool = True
+    ranks_await_results: bool = True
+    decode_reads_interleaved: bool = False

@@ -8,6 +8,7 @@ index keys and latents are another session's.
 from __future__ import annotations
 
 from dsv4doctor.lab.faults.fault import Fault, RowWrite
+from dsv4doctor.lab.fixes import WHOLE_ROW
 
 
 def _one_entry_short(row: RowWrite) -> tuple[int, ...]:
@@ -20,5 +21,6 @@ def _one_entry_short(row: RowWrite) -> tuple[int, ...]:
 FAULT = Fault(
     name="foreign-page",
     summary="a page-table row written one entry short shows one session another's page",
+    fix=WHOLE_ROW,
     page_row=_one_entry_short,
 )

@@ -7,9 +7,11 @@ copies queue up, and pages that have not landed still hold their previous owner'
 from __future__ import annotations
 
 from dsv4doctor.lab.faults.fault import Fault
+from dsv4doctor.lab.fixes import INDEX_GATE
 
 FAULT = Fault(
     name="index-race",
     summary="the index-K read does not wait for its layer's load",
+    fix=INDEX_GATE,
     index_read_waits=False,
 )

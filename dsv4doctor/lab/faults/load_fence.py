@@ -8,10 +8,12 @@ The page is in the prefix cache by then: whoever matches it next reads the damag
 from __future__ import annotations
 
 from dsv4doctor.lab.faults.fault import Fault
+from dsv4doctor.lab.fixes import LOAD_FENCE
 
 FAULT = Fault(
     name="load-fence",
     summary="a freed page's late store lands in the page that was restored into its place",
+    fix=LOAD_FENCE,
     loads_wait_for_forward=False,
     stores_replies=True,
 )

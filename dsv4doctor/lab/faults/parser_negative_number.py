@@ -7,9 +7,11 @@ on corruption that no memory fault made.
 from __future__ import annotations
 
 from dsv4doctor.lab.faults.fault import Fault
+from dsv4doctor.lab.fixes import HELD_SIGN
 
 FAULT = Fault(
     name="parser-negative-number",
     summary="a healthy model, but the parser leaks DSML at a negative number",
+    fix=HELD_SIGN,
     parser_leaks_negative_numbers=True,
 )

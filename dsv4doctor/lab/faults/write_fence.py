@@ -9,10 +9,12 @@ turn.
 from __future__ import annotations
 
 from dsv4doctor.lab.faults.fault import Fault
+from dsv4doctor.lab.fixes import WRITE_FENCE
 
 FAULT = Fault(
     name="write-fence",
     summary="a page is backed up half-written and comes back when it is restored",
+    fix=WRITE_FENCE,
     backups_wait_for_forward=False,
     stores_replies=True,
 )
