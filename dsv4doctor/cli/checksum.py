@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.checksum_flags import Flags, with_flags
 from dsv4doctor.cli.console import say
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.errors import UsageError
+from dsv4doctor.units import parse_bytes
 
 if TYPE_CHECKING:
     from dsv4doctor.flows.checksum import Outcome
@@ -25,185 +26,43 @@ app = typer.Typer(
 DEFAULT_SEED = 42
 DEFAULT_TIME_BUDGET_S = 300.0
 DEFAULT_DEPTHS = "1,2,4,8"
-_WHERE = "Where"
-
-SshHosts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ssh-host",
-        help="Run there instead of here: [USER@]HOST[:PORT] or a name of ~/.ssh/config; "
-        "repeatable.",
-        rich_help_panel=_WHERE,
-    ),
-]
-SshHostFiles = Annotated[
-    list[Path] | None,
-    typer.Option("--ssh-hosts", help="File of hosts, one a line.", rich_help_panel=_WHERE),
-]
-SshConfig = Annotated[
-    Path | None,
-    typer.Option("--ssh-config", help="Instead of ~/.ssh/config.", rich_help_panel=_WHERE),
-]
-RemotePython = Annotated[
-    str | None,
-    typer.Option(
-        "--remote-python",
-        help="Interpreter there; default: that of the running SGLang, else python3.",
-        rich_help_panel=_WHERE,
-    ),
-]
-RemotePrefix = Annotated[
-    str | None,
-    typer.Option(
-        "--remote-prefix",
-        metavar="CMD",
-        help="Enters a container first, e.g. 'docker exec -i NAME' or 'kubectl exec -i POD --'.",
-        rich_help_panel=_WHERE,
-    ),
-]
-Gpus = Annotated[
-    str | None,
-    typer.Option("--gpus", help="GPUs to use, e.g. 0,3; default: all.", rich_help_panel=_WHERE),
-]
-MaxBytes = Annotated[
-    str | None,
-    typer.Option(
-        "--max-bytes",
-        help="Most device memory to touch, e.g. 512MiB; default: what is free less 1 GiB.",
-        rich_help_panel=_WHERE,
-    ),
-]
-TimeBudget = Annotated[
-    float | None,
-    typer.Option(
-        "--time-budget",
-        min=1,
-        help="Seconds after which no further check begins [default: 300].",
-        rich_help_panel=_WHERE,
-    ),
-]
-RequireGpu = Annotated[
-    bool, typer.Option("--require-gpu", help="No GPU is an error.", rich_help_panel=_WHERE)
-]
-FailOnFlag = Annotated[
-    options.FailOn | None,
-    typer.Option("--fail-on", help="Least severity that makes the exit code 1 [default: warning]."),
-]
-IndexKFlag = Annotated[
-    options.IndexK | None,
-    typer.Option("--index-k", help="Index-K storage [default: fp8; race: all three]."),
-]
-SeedFlag = Annotated[int | None, typer.Option("--seed", help="Fixes every byte [default: 42].")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flags:
-    """The flags that every action takes, before it or after it; None or empty: not given."""
-
-    ssh_host: tuple[str, ...] = ()
-    ssh_hosts: tuple[Path, ...] = ()
-    ssh_config: Path | None = None
-    remote_python: str | None = None
-    remote_prefix: str | None = None
-    gpus: str | None = None
-    max_bytes: str | None = None
-    time_budget: float | None = None
-    require_gpu: bool = False
-    index_k: options.IndexK | None = None
-    seed: int | None = None
-    fail_on: options.FailOn | None = None
-    as_json: bool = False
-    no_color: bool = False
-
-    def over(self, earlier: Flags) -> Flags:
-        """These flags, with `earlier` ones where these were not given."""
-        given = {
-            each.name: getattr(earlier, each.name)
-            for each in fields(self)
-            if getattr(self, each.name) in (None, (), False)
-        }
-        return replace(self, **given)
 
 
 @app.callback(invoke_without_command=True)
-def checksum(
-    context: typer.Context,
-    ssh_host: SshHosts = None,
-    ssh_hosts: SshHostFiles = None,
-    ssh_config: SshConfig = None,
-    remote_python: RemotePython = None,
-    remote_prefix: RemotePrefix = None,
-    gpus: Gpus = None,
-    max_bytes: MaxBytes = None,
-    time_budget: TimeBudget = None,
-    require_gpu: RequireGpu = False,
-    index_k: IndexKFlag = None,
-    seed: SeedFlag = None,
-    fail_on: FailOnFlag = None,
-    as_json: options.AsJson = False,
-    no_color: options.NoColor = False,
-) -> None:
+@with_flags
+def checksum(context: typer.Context, flags: Flags) -> None:
     """Checksum cache pages: are this machine's kernels, memory and copies sound?
 
     Without an action it is a selftest of this machine. On other hosts it sends one self-contained
     program, runs it in the server's own Python and leaves nothing behind; a GPU that serves keeps a
     reserve of free memory. Example: dsv4doctor checksum --ssh-host gpu7 --ssh-host gpu8
     """
-    flags = _flags(locals())
     context.obj = flags
     if context.invoked_subcommand is None:
         _finish(_on_hosts("selftest", flags), flags)
 
 
 @app.command("selftest")
-def selftest(
-    context: typer.Context,
-    ssh_host: SshHosts = None,
-    ssh_hosts: SshHostFiles = None,
-    ssh_config: SshConfig = None,
-    remote_python: RemotePython = None,
-    remote_prefix: RemotePrefix = None,
-    gpus: Gpus = None,
-    max_bytes: MaxBytes = None,
-    time_budget: TimeBudget = None,
-    require_gpu: RequireGpu = False,
-    index_k: IndexKFlag = None,
-    seed: SeedFlag = None,
-    fail_on: FailOnFlag = None,
-    as_json: options.AsJson = False,
-    no_color: options.NoColor = False,
-) -> None:
+@with_flags
+def selftest(context: typer.Context, flags: Flags) -> None:
     """Kernels against references, planted edits, copies through host memory, a whole pool."""
-    flags = _flags(locals())
     _finish(_on_hosts("selftest", flags), flags)
 
 
 @app.command("race")
+@with_flags
 def race(
     context: typer.Context,
     depths: Annotated[
         str, typer.Option("--depths", help="Requests restored ahead of the read, comma-separated.")
     ] = DEFAULT_DEPTHS,
-    ssh_host: SshHosts = None,
-    ssh_hosts: SshHostFiles = None,
-    ssh_config: SshConfig = None,
-    remote_python: RemotePython = None,
-    remote_prefix: RemotePrefix = None,
-    gpus: Gpus = None,
-    max_bytes: MaxBytes = None,
-    time_budget: TimeBudget = None,
-    require_gpu: RequireGpu = False,
-    index_k: IndexKFlag = None,
-    seed: SeedFlag = None,
-    fail_on: FailOnFlag = None,
-    as_json: options.AsJson = False,
-    no_color: options.NoColor = False,
+    *,
+    flags: Flags,
 ) -> None:
     """HiCache's load against the index-K read: with the gate, without, and on the wrong layer.
 
     On a GPU: real copies on one stream and reads on another. Without: a virtual clock and threads.
     """
-    flags = _flags(locals())
     job: dict[str, Any] = {"depths": _numbers(depths, "--depths", least=1)}
     if flags.index_k is not None:
         job["race_index_k"] = flags.index_k.value
@@ -211,25 +70,9 @@ def race(
 
 
 @app.command("bench")
-def bench(
-    context: typer.Context,
-    ssh_host: SshHosts = None,
-    ssh_hosts: SshHostFiles = None,
-    ssh_config: SshConfig = None,
-    remote_python: RemotePython = None,
-    remote_prefix: RemotePrefix = None,
-    gpus: Gpus = None,
-    max_bytes: MaxBytes = None,
-    time_budget: TimeBudget = None,
-    require_gpu: RequireGpu = False,
-    index_k: IndexKFlag = None,
-    seed: SeedFlag = None,
-    fail_on: FailOnFlag = None,
-    as_json: options.AsJson = False,
-    no_color: options.NoColor = False,
-) -> None:
+@with_flags
+def bench(context: typer.Context, flags: Flags) -> None:
     """GB/s of the digests against a copy on the same device in the same run."""
-    flags = _flags(locals())
     _finish(_on_hosts("bench", flags), flags)
 
 
@@ -255,7 +98,8 @@ def compare(
     """
     from dsv4doctor.flows.checksum_compare import compare_files, make_manifest
 
-    flags = _flags({"context": context, "as_json": as_json, "no_color": no_color})
+    earlier = context.obj if isinstance(context.obj, Flags) else Flags()
+    flags = Flags(as_json=as_json, no_color=no_color).over(earlier)
     if (right is None) == (write_manifest is None):
         raise UsageError(
             "compare takes two files, or one file and --write-manifest",
@@ -267,17 +111,6 @@ def compare(
         assert right is not None
         outcome = compare_files(left, right, layout)
     _finish(outcome, flags)
-
-
-def _flags(given: dict[str, Any]) -> Flags:
-    """The flags of one action, over those given before it."""
-    earlier = given["context"].obj
-    names = {each.name for each in fields(Flags)}
-    values = {name: value for name, value in given.items() if name in names}
-    for name in ("ssh_host", "ssh_hosts"):
-        values[name] = tuple(values.get(name) or ())
-    flags = Flags(**values)
-    return flags.over(earlier) if isinstance(earlier, Flags) else flags
 
 
 def _on_hosts(action: str, flags: Flags, extra: dict[str, Any] | None = None) -> Outcome:
@@ -317,21 +150,13 @@ def _finish(outcome: Outcome, flags: Flags) -> None:
     raise typer.Exit(outcome.exit_code)
 
 
-_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
 def _bytes(text: str | None) -> int | None:
-    """`512MiB`, `2G`, `1000000`: powers of two, as memory is counted."""
     if text is None:
         return None
-    number = text.strip().rstrip("iBbKkMmGg")
-    unit = text.strip()[len(number) :].upper().removesuffix("IB").removesuffix("B")
     try:
-        value = int(float(number) * _UNITS[unit])
-    except (KeyError, ValueError, OverflowError) as error:
-        raise UsageError(
-            f"--max-bytes {text!r} is no size", "for example 512MiB or 2GiB"
-        ) from error
+        value = parse_bytes(text)
+    except UsageError as error:
+        raise UsageError(f"--max-bytes {error}", error.hint) from error
     if value <= 0:
         raise UsageError(f"--max-bytes {text!r} leaves nothing", "for example 512MiB or 2GiB")
     return value
