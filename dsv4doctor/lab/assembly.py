@@ -62,4 +62,5 @@ def physics_of(config: EngineConfig) -> PrefillPhysics:
         index_read_waits=INDEX_GATE in config.fixes
         or all(fault.index_read_waits for fault in faults),
         page_row=rows[0] if rows else whole_row,
+        orderings=orderings_of(config),
     )

@@ -1,6 +1,6 @@
 """One prefill batch: match, allocate, queue the loads, and read every layer, each in its own time.
 
-This is where a read can meet a page before its bytes do. Index-K pages travel on a copy stream of
+This is where a read can meet a page before its bytes do. Index-K pages travel on a load stream of
 their own (a simplification: upstream copies all pools of a layer on one stream and records one
 event behind them); both streams go layer by layer and start together. What is read is gathered
 once a layer and stays with the request, as a send to a decode node would take it: the pool heals
@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from dsv4doctor.lab.clock import CopyStream, Event, VirtualClock
 from dsv4doctor.lab.content import ContentStore, page_count
 from dsv4doctor.lab.faults.fault import RowWrite
 from dsv4doctor.lab.groundtruth import INDEX_POOL, MAIN_POOL, StaleRead
 from dsv4doctor.lab.layouts import PAGE_TOKENS, Bytes
 from dsv4doctor.lab.model import Gathered
+from dsv4doctor.lab.ordering import EngineStreams, Forward
 from dsv4doctor.lab.pools import (
     PageContent,
     PageOwner,
@@ -28,7 +28,11 @@ from dsv4doctor.lab.pools import (
     copy_main_page,
 )
 from dsv4doctor.lab.radix import Node, RadixCache
+from dsv4doctor.lab.releases import Orderings
+from dsv4doctor.lab.streams import Mark, Timeline
 from dsv4doctor.lab.tokens import TokenIds
+
+LOAD_STREAMS = ("h2d index", "h2d main")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +76,7 @@ class PrefillPhysics:
     copy_bytes_per_ms: float
     index_read_waits: bool
     page_row: Callable[[RowWrite], tuple[int, ...]]
+    orderings: Orderings
 
 
 class Sender(Protocol):
@@ -96,9 +101,9 @@ class Prefill:
         self._store = store
         self._physics = physics
         self.radix = RadixCache(device, host)
-        self.clock = VirtualClock()
-        self.index_stream = CopyStream(physics.copy_bytes_per_ms)
-        self.main_stream = CopyStream(physics.copy_bytes_per_ms)
+        self.clock = Timeline()
+        self.streams = EngineStreams(self.clock, physics.orderings, LOAD_STREAMS)
+        self.index_stream, self.main_stream = self.streams.loads
         self.sender: Sender | None = None
 
     @property
@@ -134,22 +139,22 @@ class Prefill:
             job.row = self._physics.page_row(row)
             previous = job.row
 
-    def _queue_loads(self, jobs: Sequence[Job]) -> tuple[list[Event], list[Event]] | None:
+    def _queue_loads(self, jobs: Sequence[Job]) -> tuple[list[Mark], list[Mark]] | None:
         """Queue every copy of the batch; the events of each layer, or None without any load."""
         loads = [load for job in jobs for load in job.loads]
         if not loads or self._host is None:
             return None
+        self.streams.start_loading()
         index_events, main_events = [], []
-        now = self.clock.now_ms
         for layer in range(self.layers):
+            index_ms = self._device.index_k[layer].shape[1] / self._physics.copy_bytes_per_ms
+            main_ms = self._device.main[layer].shape[1] / self._physics.copy_bytes_per_ms
             for host, page in loads:
                 where = (self._host, host, self._device, page, layer)
-                index_bytes = self._device.index_k[layer].shape[1]
-                self.index_stream.copy(index_bytes, partial(copy_index_page, *where), now)
-                main_bytes = self._device.main[layer].shape[1]
-                self.main_stream.copy(main_bytes, partial(copy_main_page, *where), now)
-            index_events.append(self.index_stream.record(now))
-            main_events.append(self.main_stream.record(now))
+                self.index_stream.run("load", partial(copy_index_page, *where), index_ms)
+                self.main_stream.run("load", partial(copy_main_page, *where), main_ms)
+            index_events.append(self.index_stream.record())
+            main_events.append(self.main_stream.record())
         return index_events, main_events
 
     def run(self, jobs: Sequence[Job]) -> None:
@@ -159,48 +164,54 @@ class Prefill:
             TransferThreadDead: when a load is waited for that never lands.
         """
         self._write_rows(jobs)
+        self.streams.begin_step()
         events = self._queue_loads(jobs)
         if self.sender is not None:
             self.sender.begin(jobs, self.clock.now_ms)
-        self.clock.work(self._physics.slack_ms)
-        for layer in range(self.layers):
-            for job in jobs:
-                for page, content in zip(job.fresh, job.contents, strict=True):
-                    self._device.write(page, layer, content)
-            if events and self._physics.index_read_waits:
-                self.clock.wait(events[0][layer])
-            self._advance_sender()
-            self.index_stream.advance(self.clock.now_ms)
-            for job in jobs:
-                self._read_index(job, layer)
-            if events:
-                self.clock.wait(events[1][layer])
-            self._advance_sender()
-            self.main_stream.advance(self.clock.now_ms)
-            for job in jobs:
-                self._read_main(job, layer)
-            self.clock.work(self._physics.layer_ms)
+            self.clock.before = self.sender.advance
+        with self.streams.forward_pass(Forward.PREFILL) as forward:
+            forward.run("prepare", duration_ms=self._physics.slack_ms)
+            for layer in range(self.layers):
+                self._launch_layer(jobs, layer, events)
+            done = forward.record()
+        self.clock.wait(done)
         if events:
             # Nodes stay locked until both streams are through.
             self.clock.wait(events[0][-1])
-            self._advance_sender()
-            self.index_stream.advance(self.clock.now_ms)
-
-    def _advance_sender(self) -> None:
         if self.sender is not None:
             self.sender.advance(self.clock.now_ms)
 
-    def _read_index(self, job: Job, layer: int) -> None:
-        data = self._device.index_k[layer][list(job.row)]
-        job.index_k.append(data)
-        self._note_stale(job, INDEX_POOL, layer, self._device.index_owner[layer], data)
-
-    def _read_main(self, job: Job, layer: int) -> None:
+    def _launch_layer(
+        self, jobs: Sequence[Job], layer: int, events: tuple[list[Mark], list[Mark]] | None
+    ) -> None:
+        """One layer's share of a forward: store the fresh pages, read both pools, compute."""
+        forward = self.streams.forward
+        forward.run("store", partial(self._store_fresh, jobs, layer))
+        if events and self._physics.index_read_waits:
+            self.streams.layer_gate(events[0][layer])
+        forward.run("read index", partial(self._read_index, jobs, layer))
+        if events:
+            self.streams.layer_gate(events[1][layer])
         # All layers' latents say the same; the reply copies from the last layer's.
-        if layer < self.layers - 1:
-            return
-        job.latents = self._device.main[layer][list(job.row)]
-        self._note_stale(job, MAIN_POOL, layer, self._device.main_owner[layer], job.latents)
+        if layer == self.layers - 1:
+            forward.run("read main", partial(self._read_main, jobs, layer))
+        forward.run("compute", duration_ms=self._physics.layer_ms)
+
+    def _store_fresh(self, jobs: Sequence[Job], layer: int) -> None:
+        for job in jobs:
+            for page, content in zip(job.fresh, job.contents, strict=True):
+                self._device.write(page, layer, content)
+
+    def _read_index(self, jobs: Sequence[Job], layer: int) -> None:
+        for job in jobs:
+            data = self._device.index_k[layer][list(job.row)]
+            job.index_k.append(data)
+            self._note_stale(job, INDEX_POOL, layer, self._device.index_owner[layer], data)
+
+    def _read_main(self, jobs: Sequence[Job], layer: int) -> None:
+        for job in jobs:
+            job.latents = self._device.main[layer][list(job.row)]
+            self._note_stale(job, MAIN_POOL, layer, self._device.main_owner[layer], job.latents)
 
     def _note_stale(
         self, job: Job, pool: str, layer: int, owners: list[PageOwner | None], data: Bytes
