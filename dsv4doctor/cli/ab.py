@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from dsv4doctor.flows.ab_setup import AbPlan, LabChoice
 
 app = typer.Typer(
-    help="A controlled experiment: arms in seeded blocks, proved, compared, and put back.",
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("plan", help="How many sessions an arm an experiment needs.")(ab_plan)
+app.command(
+    "plan",
+    help="How many sessions an arm an experiment needs. Example: dsv4doctor ab plan --p0 0.18 "
+    "--p1 0.01",
+)(ab_plan)
 
 _ARMS = "Arms and target"
 _BUDGET = "Budget and promises"
@@ -176,7 +179,7 @@ def ab(
     no_progress: options.NoProgress = False,
     no_color: options.NoColor = False,
 ) -> None:
-    """Compare arms of a deployment: relaunched block by block, verified, and put back at the end.
+    """A controlled experiment: arms relaunched block by block, proved, compared, put back.
 
     Sends load; relaunches what --deployment names (else the lab), and nothing else. Example:
     dsv4doctor ab --deployment gpu7.toml --arm on:hicache=on --arm off:hicache=off

@@ -82,7 +82,10 @@ def audit(
     as_json: AsJson = False,
     no_color: NoColor = False,
 ) -> None:
-    """Known-bad combinations, each with its evidence and one next step. Reads only."""
+    """Known-bad combinations, each with its evidence and one next step. Reads only.
+
+    Example: dsv4doctor audit --launch "python -m sglang.launch_server ..." --log boot.log
+    """
     from dsv4doctor.cli.console import say
     from dsv4doctor.finding import Severity
     from dsv4doctor.flows.audit import AuditAsk, run_audit

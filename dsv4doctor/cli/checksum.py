@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dsv4doctor.flows.checksum import Outcome
 
 app = typer.Typer(
-    help="Checksum cache pages: are this machine's kernels, memory and copies sound?",
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -45,7 +44,10 @@ def checksum(context: typer.Context, flags: Flags) -> None:
 @app.command("selftest")
 @with_flags
 def selftest(context: typer.Context, flags: Flags) -> None:
-    """Kernels against references, planted edits, copies through host memory, a whole pool."""
+    """Kernels against references, planted edits, copies through host memory, a whole pool.
+
+    Example: dsv4doctor checksum selftest --ssh-host gpu7 --require-gpu
+    """
     _finish(_on_hosts("selftest", flags), flags)
 
 
@@ -62,6 +64,7 @@ def race(
     """HiCache's load against the index-K read: with the gate, without, and on the wrong layer.
 
     On a GPU: real copies on one stream and reads on another. Without: a virtual clock and threads.
+    Example: dsv4doctor checksum race --index-k bf16 --depths 1,4,16
     """
     job: dict[str, Any] = {"depths": _numbers(depths, "--depths", least=1)}
     if flags.index_k is not None:
@@ -72,7 +75,10 @@ def race(
 @app.command("bench")
 @with_flags
 def bench(context: typer.Context, flags: Flags) -> None:
-    """GB/s of the digests against a copy on the same device in the same run."""
+    """GB/s of the digests against a copy on the same device in the same run.
+
+    Example: dsv4doctor checksum bench --ssh-host gpu7 --gpus 0
+    """
     _finish(_on_hosts("bench", flags), flags)
 
 
@@ -95,6 +101,7 @@ def compare(
     """Which pages and tokens of two dumps differ, and whose bytes lie there instead.
 
     Takes .pt (never runs what is in it), .safetensors, raw bytes with --layout, and manifests.
+    Example: dsv4doctor checksum compare prefill.pt decode.pt --layout fp8
     """
     from dsv4doctor.flows.checksum_compare import compare_files, make_manifest
 

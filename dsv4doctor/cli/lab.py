@@ -11,14 +11,21 @@ import typer
 
 from dsv4doctor.cli.options import IndexK
 
-app = typer.Typer(no_args_is_help=True, help="The lab: a miniature SGLang deployment to try on.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 _PHYSICS = "Physics (virtual time and sizes; defaults reproduce the record)"
 
 
 @app.callback()
 def lab() -> None:
-    """The lab: a miniature SGLang deployment with real pages, real copies and real faults."""
+    """The lab: a miniature SGLang deployment with real pages, real copies and real faults.
+
+    Example: dsv4doctor lab serve --fault index-race --enable-hierarchical-cache
+    """
 
 
 @app.command("serve")
@@ -129,6 +136,7 @@ def serve(
     """Serve SGLang's HTTP surface over the miniature engine until SIGTERM or Ctrl-C.
 
     Prints one JSON line on stdout when ready: base_url, pid, ground_truth. The log is on stderr.
+    Example: dsv4doctor lab serve --index-k bf16 --enable-hierarchical-cache --port 30000
     """
     from dsv4doctor.flows.lab import (
         LabPlan,

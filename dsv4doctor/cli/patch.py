@@ -25,7 +25,8 @@ def patch(
     """Price index-K as it is stored, and gate every read of it: a minimal diff.
 
     Prints the diff and changes nothing without --write. Refuses, with the reason, a tree without
-    these faults, one it does not know, and one already patched.
+    these faults, one it does not know, and one already patched. Example: dsv4doctor patch
+    --source /sgl-workspace/sglang/python
     """
     from dsv4doctor.cli.console import say
     from dsv4doctor.errors import UsageError

@@ -175,7 +175,7 @@ def size(
     """What the KV pools of a rank are believed to cost, what they really allocate, and what fits.
 
     Without flags: V4-Flash on the newest release with 26.9 GiB a rank. Sends nothing but one
-    GET with --base-url.
+    GET with --base-url. Example: dsv4doctor size --version 0.5.13 --index-k bf16
     """
     given = dict(locals())
     if batch is not None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+import typer
+import typer.main
 
 from dsv4doctor.cli.app import COMMANDS, CommandGroup, app
 from dsv4doctor.cli.output import emit_json, plain
@@ -28,6 +31,29 @@ def test_every_command_has_help_that_begins_as_the_list_says(name: str) -> None:
     said = " ".join(done.stdout.split())
     first = " ".join(COMMANDS[name].summary.rstrip(".:").split()[:2])
     assert first in said
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    """Every command and every action of a command."""
+    group = typer.main.get_group(app)
+    context = typer.Context(group)
+    found: list[tuple[str, ...]] = []
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        found.append((name,))
+        found += [(name, action) for action in getattr(command, "commands", {})]
+    return found
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_every_help_has_an_example_of_its_own_command(words: tuple[str, ...]) -> None:
+    group: Any = typer.main.get_group(app)
+    command, context = group, typer.Context(group, info_name="dsv4doctor")
+    for word in words:
+        command = command.get_command(context, word)
+        context = typer.Context(command, info_name=word, parent=context)
+    said = " ".join(command.get_help(context).split())
+    assert f"Example: dsv4doctor {' '.join(words)}" in said
 
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
