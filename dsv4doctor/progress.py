@@ -29,7 +29,7 @@ class ReproState:
     """Where a `repro` run stands: a whole picture, not a change. None is unknown.
 
     `requests_done` counts responses, failures and requests aborted by us; `quiet_s` is how long no
-    token has come from any session while requests were in flight.
+    token has come from any session while requests were in flight. `unit` is what `sessions` counts.
     """
 
     phase: str
@@ -47,3 +47,4 @@ class ReproState:
     elapsed_s: float = 0.0
     left_s: float | None = None
     quiet_s: float | None = None
+    unit: str = "session"

@@ -40,6 +40,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "ab": CommandEntry(
         "ab", "app", "A controlled experiment: arms relaunched, proved, compared, put back."
     ),
+    "bench": CommandEntry(
+        "bench", "bench", "Measure speed, judge every reply beside it, compare with a baseline."
+    ),
     "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
     "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
     "audit": CommandEntry(

@@ -167,7 +167,7 @@ def state_line(state: ReproState) -> str:
 
 def _counts(state: ReproState) -> str:
     parts = [
-        f"{state.sessions_done}/{state.sessions} sessions",
+        f"{state.sessions_done}/{state.sessions} {state.unit}s",
         f"{state.in_flight} in flight",
     ]
     if state.tokens_per_s is not None:

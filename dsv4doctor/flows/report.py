@@ -15,9 +15,10 @@ from typing import Any
 from dsv4doctor.codec import from_builtins, to_builtins
 from dsv4doctor.errors import EXIT_DONE, DoctorError, UsageError
 from dsv4doctor.flows.report_compare import compared
-from dsv4doctor.flows.report_load import AB, REPRO, LoadedRun, load_run
+from dsv4doctor.flows.report_load import AB, BENCH, REPRO, LoadedRun, load_run
 from dsv4doctor.flows.report_page import html_page
 from dsv4doctor.report.ab import build_ab_report
+from dsv4doctor.report.bench import build_bench_report
 from dsv4doctor.report.build import build_repro_report
 from dsv4doctor.report.comparison import build_comparison_report
 from dsv4doctor.report.document import Note, Report, Section
@@ -113,6 +114,14 @@ def _report_of(run: LoadedRun, publisher: Publisher | None) -> Report:
     if run.command == AB:
         return build_ab_report(
             run.verdict, run.summary, findings=run.findings, exit_code=run.exit_code
+        )
+    if run.command == BENCH:
+        return build_bench_report(
+            run.verdict,
+            run.summary,
+            findings=run.findings,
+            examples=(record for record in _records(run, publisher) if record.get("corrupted")),
+            exit_code=run.exit_code,
         )
     if run.command != REPRO:
         return build_generic_report(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import to_builtins
@@ -22,8 +22,12 @@ from dsv4doctor.flows.repro_verdict import (
 from dsv4doctor.flows.tally import Tally
 from dsv4doctor.report.members import mapping
 
+if TYPE_CHECKING:
+    from dsv4doctor.flows.ab_killed import SoFar
+
 REPRO = "repro"
 AB = "ab"
+BENCH = "bench"
 # What a record must have to be counted; a line that lost one of these was written by nobody's run.
 _COUNTED = frozenset(
     {"session", "turn", "kind", "aborted", "failure", "primary", "also", "corrupted", "evidence",
@@ -71,7 +75,7 @@ class LoadedRun:
 
 def load_run(path: Path) -> LoadedRun:
     """The run at `path`. A `repro` run that never got to its summary is summed up from its records,
-    an experiment from the blocks that it had finished.
+    an experiment and a bench from the blocks that they had finished.
 
     Raises:
         UsageError: if `path` is no run directory.
@@ -93,6 +97,8 @@ def load_run(path: Path) -> LoadedRun:
         )
     if command == AB:
         return _experiment_so_far(directory)
+    if command == BENCH:
+        return _bench_so_far(directory)
     if command != REPRO:
         raise DoctorError(
             f"{path} has no summary: that run of `{command}` was cut short",
@@ -104,7 +110,17 @@ def load_run(path: Path) -> LoadedRun:
 def _experiment_so_far(directory: RunDirectory) -> LoadedRun:
     from dsv4doctor.flows.ab_killed import sum_up  # scipy behind it is not for every report
 
-    so_far = sum_up(directory)
+    return _so_far(directory, sum_up(directory), "experiment")
+
+
+def _bench_so_far(directory: RunDirectory) -> LoadedRun:
+    from dsv4doctor.flows.bench_killed import sum_up_bench
+
+    return _so_far(directory, sum_up_bench(directory), "bench")
+
+
+def _so_far(directory: RunDirectory, so_far: SoFar, noun: str) -> LoadedRun:
+    command = directory.manifest["command"]
     return LoadedRun(
         directory=directory,
         verdict=so_far.verdict,
@@ -113,8 +129,8 @@ def _experiment_so_far(directory: RunDirectory) -> LoadedRun:
         findings=so_far.findings,
         is_recomputed=True,
         notes=[
-            "The experiment was killed, or is still going: this is what its finished blocks say. "
-            f"Go on with: dsv4doctor ab --resume {directory.path}"
+            f"The {noun} was killed, or is still going: this is what its finished blocks say. "
+            f"Go on with: dsv4doctor {command} --resume {directory.path}"
         ],
     )
 

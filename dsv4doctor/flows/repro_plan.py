@@ -70,7 +70,7 @@ class ReproPlan:
             "seed": self.seed,
             "context_tokens": self.context_tokens and list(self.context_tokens),
             "base_url": self.endpoint.base_url if self.endpoint else None,
-            "lab": None if self.endpoint else _lab_fields(self.lab or LabOptions()),
+            "lab": None if self.endpoint else lab_fields(self.lab or LabOptions()),
             "model": self.model,
             "extra_body": dict(self.extra_body),
             "max_concurrency": self.max_concurrency,
@@ -95,7 +95,7 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
         raise UsageError(f"{run_dir} is no run of `repro`", "give a directory that repro made")
     try:
         scenario = from_builtins(Scenario, plan["scenario"])
-        lab = _lab_options(plan["lab"])
+        lab = lab_from_fields(plan["lab"])
         context = plan["context_tokens"]
         return replace(
             given,
@@ -104,7 +104,7 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
             turns=plan["turns"],
             seed=int(plan["seed"]),
             context_tokens=(context[0], context[1]) if context else None,
-            endpoint=_same_endpoint(run_dir, plan["base_url"], given.endpoint),
+            endpoint=same_endpoint(run_dir, plan["base_url"], given.endpoint),
             lab=lab,
             model=plan["model"],
             extra_body=given.extra_body or plan["extra_body"],
@@ -119,7 +119,12 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
         ) from error
 
 
-def _lab_options(fields: Mapping[str, Any] | None) -> LabOptions | None:
+def lab_from_fields(fields: Mapping[str, Any] | None) -> LabOptions | None:
+    """The lab that a manifest tells of; None where the run had a server.
+
+    Raises:
+        KeyError, TypeError, ValueError: if the fields are damaged.
+    """
     if fields is None:
         return None
     return LabOptions(
@@ -131,11 +136,17 @@ def _lab_options(fields: Mapping[str, Any] | None) -> LabOptions | None:
     )
 
 
-def _lab_fields(lab: LabOptions) -> dict[str, Any]:
+def lab_fields(lab: LabOptions) -> dict[str, Any]:
+    """What a manifest keeps of a lab, as JSON types."""
     return {name: to_builtins(getattr(lab, name)) for name in _LAB_FIELDS}
 
 
-def _same_endpoint(run_dir: Path, base_url: str | None, given: Endpoint | None) -> Endpoint | None:
+def same_endpoint(run_dir: Path, base_url: str | None, given: Endpoint | None) -> Endpoint | None:
+    """The server of a run that is resumed, with the credentials given now; None for the lab.
+
+    Raises:
+        UsageError: if another server is given.
+    """
     if base_url is None:
         return None
     if given is None:

@@ -153,11 +153,12 @@ def latency_section(summary: Mapping[str, Any]) -> Section | None:
         blocks.append(
             Note(text=f"Under {_SAMPLES_FOR_P99} samples p99 is the maximum: {', '.join(few)}.")
         )
-    blocks.extend(_trust(summary))
+    blocks.extend(trust_notes(summary))
     return Section(title="Latency", blocks=tuple(blocks), key="latency")
 
 
-def _trust(summary: Mapping[str, Any]) -> Iterable[Note]:
+def trust_notes(summary: Mapping[str, Any]) -> Iterable[Note]:
+    """Whether this client was late itself, by `client_lag_ms` and `timings_valid`."""
     lag = ", ".join(
         f"{name.removesuffix('_ms')} {value if name == 'n' else milliseconds(number(value))}"
         for name, value in mapping(summary.get("client_lag_ms")).items()

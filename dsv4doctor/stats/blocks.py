@@ -46,7 +46,7 @@ class Change:
     sane number would. Without bounds there was nothing to decide from, for `reason`.
     """
 
-    trend: Trend
+    verdict: Trend
     before: float | None
     now: float | None
     change: float | None = None
@@ -96,7 +96,7 @@ def compare_blocks(
     if trend is Trend.UNDECIDED:
         needed = _blocks_needed(difference, old[1], new[1], margin=margin, level=level)
     return Change(
-        trend=trend,
+        verdict=trend,
         before=_mean(before),
         now=_mean(now),
         change=math.expm1(difference),
@@ -112,7 +112,7 @@ def undecided(
 ) -> Change:
     """Block values that cannot be compared, for `reason`."""
     return Change(
-        trend=Trend.UNDECIDED, before=_mean(before), now=_mean(now), level=level, reason=reason
+        verdict=Trend.UNDECIDED, before=_mean(before), now=_mean(now), level=level, reason=reason
     )
 
 

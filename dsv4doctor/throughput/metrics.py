@@ -81,8 +81,6 @@ def _latencies(whole: Block) -> dict[str, Any]:
     for name in LATENCIES:
         values = [value for value in samples[name] if value is not None]
         found.update(summary(name, values))
-        if name == "itl":
-            found["max_itl_ms"] = max(values, default=None)
     return found
 
 
@@ -91,12 +89,12 @@ def summary(name: str, values: Sequence[float]) -> dict[str, Any]:
     import numpy as np
 
     keys = [f"{kind}_{name}_ms" for kind in ("mean", "median", "std")]
-    keys += [f"p{share}_{name}_ms" for share in PERCENTILES]
+    keys += [*(f"p{share}_{name}_ms" for share in PERCENTILES), f"max_{name}_ms"]
     if not values:
         return {**dict.fromkeys(keys), f"n_{name}": 0}
     held: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
     points = [float(held.mean()), float(np.median(held)), float(held.std())]
-    points += [float(point) for point in np.percentile(held, PERCENTILES)]
+    points += [*map(float, np.percentile(held, PERCENTILES)), float(held.max())]
     return {**dict(zip(keys, points, strict=True)), f"n_{name}": len(values)}
 
 

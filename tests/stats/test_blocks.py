@@ -42,7 +42,7 @@ def test_trends(
     before: tuple[float, ...], now: tuple[float, ...], more_is_better: bool, trend: Trend
 ) -> None:
     found = compare_blocks(before, now, more_is_better=more_is_better, margin=0.05)
-    assert found.trend is trend
+    assert found.verdict is trend
     assert found.low is not None
     assert found.high is not None
     assert found.change is not None
@@ -51,21 +51,21 @@ def test_trends(
 
 def test_never_from_one_number() -> None:
     found = compare_blocks([100.0], [50.0, 51.0], more_is_better=True, margin=0.05)
-    assert (found.trend, found.low) == (Trend.UNDECIDED, None)
+    assert (found.verdict, found.low) == (Trend.UNDECIDED, None)
     assert "one block" in found.reason
     assert (found.before, found.now) == (100.0, 50.5)
 
 
 def test_undecided_says_how_many_blocks_would_do() -> None:
     noisy = compare_blocks([100, 112, 90], [98, 109, 91], more_is_better=True, margin=0.05)
-    assert noisy.trend is Trend.UNDECIDED
+    assert noisy.verdict is Trend.UNDECIDED
     assert noisy.blocks_needed is not None
     assert noisy.blocks_needed > 3
 
 
 def test_values_without_a_logarithm_are_not_compared() -> None:
     found = compare_blocks([1.0, 0.0], [1.0, 1.0], more_is_better=True, margin=0.05)
-    assert found.trend is Trend.UNDECIDED
+    assert found.verdict is Trend.UNDECIDED
     assert found.reason
 
 
@@ -80,7 +80,7 @@ def test_runs_that_are_alike_are_rarely_called_different() -> None:
         before = np.exp(draw.normal(0.0, 0.03, 5))
         now = np.exp(draw.normal(0.0, 0.06, 4))
         found = compare_blocks(list(before), list(now), more_is_better=True, margin=0.0)
-        wrong += found.trend in (Trend.BETTER, Trend.WORSE)
+        wrong += found.verdict in (Trend.BETTER, Trend.WORSE)
     # Four standard deviations of a binomial at 0.05 above it.
     assert wrong / runs <= 0.05 + 4 * (0.05 * 0.95 / runs) ** 0.5
 
@@ -94,5 +94,5 @@ def test_a_real_slowdown_is_seen() -> None:
         before = 500 * np.exp(draw.normal(0.0, 0.01, 5))
         now = 450 * np.exp(draw.normal(0.0, 0.01, 5))
         found = compare_blocks(list(before), list(now), more_is_better=True, margin=0.05)
-        seen += found.trend is Trend.WORSE
+        seen += found.verdict is Trend.WORSE
     assert seen >= 195

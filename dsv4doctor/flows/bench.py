@@ -1,0 +1,180 @@
+"""`bench`: how fast a deployment is, and whether what it says so fast is right.
+
+Blocks of every level in turns, so that drift falls on all alike; each reply judged and on disk
+before it counts. An interrupted bench is finished by `--resume`: whole blocks are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dsv4doctor.artifacts.manifest import NewRun
+from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
+from dsv4doctor.codec import to_builtins
+from dsv4doctor.errors import EXIT_INTERRUPTED, UsageError
+from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.flows.bench_compare import Baseline, check_comparable, compare
+from dsv4doctor.flows.bench_drive import BenchWork, drive, replay
+from dsv4doctor.flows.bench_output import append_sglang_lines, check_output_file
+from dsv4doctor.flows.bench_plan import BenchPlan, with_prompts
+from dsv4doctor.flows.bench_prompts import check_lengths
+from dsv4doctor.flows.bench_summary import BenchFacts, summarise_bench
+from dsv4doctor.flows.bench_verdict import bench_findings, exit_code_of, verdict_of
+from dsv4doctor.flows.live_target import secrets_of, serving
+from dsv4doctor.progress import Progress
+
+if TYPE_CHECKING:
+    from dsv4doctor.report.document import Report
+
+BENCH = "bench"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchWishes:
+    """What is made of the numbers: a comparison within `margin`, SGLang's file, an exit code."""
+
+    baseline: Path | None = None
+    margin: float = 0.05
+    output_file: Path | None = None
+    output_details: bool = False
+    fail_on: Severity = Severity.WARNING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchOutcome:
+    """What `bench` has to say. `resume_hint` is the command that finishes an interrupted one."""
+
+    verdict: str
+    exit_code: int
+    findings: tuple[Finding, ...]
+    summary: Mapping[str, Any]
+    report: Report
+    resume_hint: str = ""
+
+
+def run_bench(plan: BenchPlan, wishes: BenchWishes, progress: Progress) -> BenchOutcome:
+    """Do what `plan` says; everything seen is in the run directory when this returns.
+
+    Raises:
+        UsageError: if the plan cannot be carried out, or the baseline measured something else.
+        DoctorError: if a file cannot be written, or the lab does not start.
+    """
+    plan.check()
+    plan = with_prompts(plan)
+    check_lengths(plan)
+    baseline = _baseline(plan, wishes)
+    if wishes.output_file is not None:
+        check_output_file(wishes.output_file)
+    run = _open_run(plan)
+    try:
+        work = BenchWork(plan=plan, run=run, progress=progress)
+        replay(work)
+        with _interruptible(work), serving(plan, run.path, progress) as endpoint:
+            work.secrets = secrets_of(endpoint)
+            work.target.update(base_url=endpoint.base_url, lab=plan.manifest()["lab"])
+            drive(work, endpoint)
+        return _conclude(work, wishes, baseline)
+    finally:
+        run.close()
+
+
+def _baseline(plan: BenchPlan, wishes: BenchWishes) -> Baseline | None:
+    if wishes.baseline is None:
+        return None
+    from dsv4doctor.flows.report_load import load_run
+
+    loaded = load_run(wishes.baseline)
+    if loaded.command != BENCH:
+        raise UsageError(
+            f"{wishes.baseline} is a run of `{loaded.command}`",
+            "give --baseline a directory that bench made",
+        )
+    baseline = Baseline(run_dir=str(wishes.baseline), summary=loaded.summary)
+    levels = [level.max_concurrency for level in plan.levels]
+    check_comparable(baseline, plan.workload(), levels)
+    return baseline
+
+
+def _open_run(plan: BenchPlan) -> RunDirectory:
+    if plan.resume is not None:
+        return RunDirectory.resume(plan.resume, argv=plan.argv)
+    label = "-".join(str(level.max_concurrency or "any") for level in plan.levels)
+    details = {"seed": plan.seed, "plan": plan.manifest(), "blocks": []}
+    return RunDirectory.create(
+        plan.output_dir, NewRun(command=BENCH, label=label, argv=plan.argv, details=details)
+    )
+
+
+@contextmanager
+def _interruptible(work: BenchWork) -> Iterator[None]:
+    """Ctrl-C outside the load too: what was seen is summed up all the same."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        work.interrupted = True
+
+
+def _conclude(work: BenchWork, wishes: BenchWishes, baseline: Baseline | None) -> BenchOutcome:
+    """Sum up, and write what was summed up before it is shown."""
+    # Reports are made when there is something to tell, and imported then.
+    from dsv4doctor.flows.report_page import REPORT_HTML, html_page
+    from dsv4doctor.report.bench import build_bench_report
+    from dsv4doctor.report.formats import markdown
+
+    run, facts = work.run, _facts(work)
+    summary = summarise_bench(work.book, work.blocks, facts)
+    if baseline is not None:
+        compare(summary, baseline, margin=wishes.margin)
+    verdict = verdict_of(work.book, facts, summary)
+    findings = bench_findings(work.book, facts, summary, verdict)
+    code = exit_code_of(verdict, findings, wishes.fail_on)
+    code = EXIT_INTERRUPTED if work.interrupted else code
+    report = build_bench_report(verdict, summary, findings=findings, exit_code=code)
+    run.amend(target=work.target)
+    run.write_findings(to_builtins(findings))
+    run.write_summary({"verdict": verdict, "exit_code": code, BENCH: summary})
+    run.write_text(REPORT_MARKDOWN, markdown.render(report))
+    run.write_text(REPORT_HTML, html_page(report, run.records()))
+    run.finish()
+    if wishes.output_file is not None:
+        records = list(_measured(work)) if wishes.output_details else []
+        append_sglang_lines(wishes.output_file, summary, records, details=wishes.output_details)
+    return BenchOutcome(
+        verdict=verdict,
+        exit_code=code,
+        findings=findings,
+        summary=summary,
+        report=report,
+        resume_hint=f"dsv4doctor bench --resume {run.path}" if work.interrupted else "",
+    )
+
+
+def _measured(work: BenchWork) -> Iterator[Mapping[str, Any]]:
+    """The records of whole blocks."""
+    whole = {(facts.level, facts.block, facts.segment) for facts in work.blocks}
+    for record in work.run.records():
+        if (record.get("level"), record.get("block"), record.get("segment")) in whole:
+            yield record
+
+
+def _facts(work: BenchWork) -> BenchFacts:
+    plan = work.plan
+    return BenchFacts(
+        run_dir=str(work.run.path),
+        target=work.target,
+        workload=plan.workload(),
+        concurrencies=tuple(level.max_concurrency for level in plan.levels),
+        num_prompts=tuple(level.num_prompts for level in plan.levels),
+        blocks=plan.blocks,
+        warmup_requests=plan.warmup_requests,
+        wedge=to_builtins(work.wedge) if work.wedge else None,
+        interrupted=work.interrupted,
+        unreachable=work.unreachable,
+        segments=work.segment,
+        torn_lines=work.run.torn_lines,
+        notes=tuple(work.notes),
+    )

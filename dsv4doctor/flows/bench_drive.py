@@ -1,0 +1,245 @@
+"""The middle of `bench`: warm up, run block after block, judge and keep every reply."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from dsv4doctor.artifacts.store import RunDirectory
+from dsv4doctor.codec import to_builtins
+from dsv4doctor.errors import DoctorError
+from dsv4doctor.flows.bench_book import BenchBook, BlockFacts, facts_in
+from dsv4doctor.flows.bench_plan import BenchPlan, BlockPlan
+from dsv4doctor.flows.bench_prompts import scripts_of, warmup_scripts
+from dsv4doctor.flows.bench_state import BenchState
+from dsv4doctor.flows.live_target import Inspection, first_model, scrub_bytes
+from dsv4doctor.flows.repro_drive import as_sent
+from dsv4doctor.label import Judgement
+from dsv4doctor.load.arrivals import offsets_s, ramp_s
+from dsv4doctor.load.runner import (
+    ClientLag,
+    LoadRun,
+    RunEnd,
+    RunEnded,
+    RunOptions,
+    Tick,
+    TurnDone,
+    Wedge,
+    run_sessions,
+)
+from dsv4doctor.progress import Progress
+from dsv4doctor.record import exchange_of, record_id, record_of
+from dsv4doctor.redact import scrub_value
+from dsv4doctor.session import SessionScript
+from dsv4doctor.target import Endpoint
+
+
+@dataclass(slots=True)
+class BenchWork:
+    """One bench under way: what it was told to do, and what it has come to know."""
+
+    plan: BenchPlan
+    run: RunDirectory
+    progress: Progress
+    book: BenchBook = field(default_factory=BenchBook)
+    blocks: list[BlockFacts] = field(default_factory=list)
+    target: dict[str, Any] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    wedge: Wedge | None = None
+    interrupted: bool = False
+    unreachable: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def segment(self) -> int:
+        return len(self.run.manifest["segments"])
+
+    @property
+    def is_over(self) -> bool:
+        return self.interrupted or self.wedge is not None or self.unreachable is not None
+
+
+def replay(work: BenchWork) -> None:
+    """Take in what earlier segments left on disk; blocks that were cut short are run again."""
+    for record in work.run.records():
+        if isinstance(record.get("level"), int):
+            work.book.add(record)
+    work.blocks = facts_in(work.run.manifest)
+
+
+def drive(work: BenchWork, endpoint: Endpoint) -> None:
+    """Run the blocks that are not yet done. Ctrl-C ends it in order, with `interrupted` set."""
+    plan = work.plan
+    model = plan.model or _default_model(work, endpoint)
+    if model is None:
+        return
+    inspection = Inspection(endpoint)
+    done = {(facts.level, facts.block) for facts in work.blocks}
+    state = BenchState(plan, work.blocks, work.book)
+    warm: set[int] = set()
+    for block in plan.order():
+        if work.is_over:
+            break
+        if (block.level, block.number) in done:
+            continue
+        if block.level not in warm and plan.warmup_requests:
+            warm.add(block.level)
+            _warm_up(work, endpoint, model, block.level)
+        if not work.is_over:
+            _run_block(work, endpoint, _options(work, model, block), state.of(block))
+    work.target.update(scrub_value(inspection.result(model), work.secrets))
+
+
+def _default_model(work: BenchWork, endpoint: Endpoint) -> str | None:
+    try:
+        model = first_model(endpoint, work.secrets)
+    except DoctorError as problem:
+        work.unreachable = str(problem)
+        work.progress.note(work.unreachable)
+        return None
+    work.progress.note(f"model {model} (the first of /v1/models)")
+    return model
+
+
+def _options(work: BenchWork, model: str, block: BlockPlan) -> RunOptions:
+    plan = work.plan
+    level = plan.levels[block.level]
+    return RunOptions(
+        model=model,
+        max_concurrency=level.max_concurrency,
+        expected_sessions=level.num_prompts,
+        stall_timeout_s=plan.stall_timeout_s,
+        request_timeout_s=plan.request_timeout_s,
+        extra_body=plan.extra_body,
+        arrivals_s=_arrivals(plan, block),
+        run_prefix=work.run.path.name.split("-", 1)[0].lower(),
+    )
+
+
+def _arrivals(plan: BenchPlan, block: BlockPlan) -> dict[int, float]:
+    """When the sessions of a block arrive; empty when each starts as soon as a slot is free."""
+    level = plan.levels[block.level]
+    offsets: tuple[float, ...] = ()
+    if plan.request_rate is not None:
+        seed = (plan.seed, block.level, block.number)
+        offsets = offsets_s(
+            level.num_prompts, rate=plan.request_rate, arrival=plan.arrival, seed=seed
+        )
+    elif plan.ramp_up_s:
+        streams = min(level.max_concurrency or level.num_prompts, level.num_prompts)
+        offsets = ramp_s(streams, plan.ramp_up_s)
+    first = level.first_session + block.number * level.num_prompts
+    return {first + number: offset for number, offset in enumerate(offsets)}
+
+
+def _warm_up(work: BenchWork, endpoint: Endpoint, model: str, level: int) -> None:
+    """Send requests that are not measured; when none is served, the rest need not be sent."""
+    options = replace(_options(work, model, BlockPlan(level=level, number=0)), arrivals_s={})
+    served, failures = 0, Counter[str]()
+    with run_sessions(endpoint, warmup_scripts(work.plan, level), options) as load:
+        for event in _events(work, load):
+            if isinstance(event, TurnDone):
+                failure = event.reply.failure
+                served += failure is None
+                failures.update([] if failure is None else [failure.message])
+            elif isinstance(event, Wedge):
+                work.wedge = event
+    if not served and not work.is_over:
+        said = failures.most_common(1)[0][0] if failures else "no request was sent"
+        work.unreachable = str(scrub_value(f"no warm-up request was served: {said}", work.secrets))
+        work.progress.note(work.unreachable)
+
+
+def _run_block(work: BenchWork, endpoint: Endpoint, options: RunOptions, state: BenchState) -> None:
+    """Run one block; it counts when it came to its end."""
+    block = state.block
+    ended: RunEnded | None = None
+    with run_sessions(endpoint, scripts_of(work.plan, block), options) as load:
+        for event in _events(work, load):
+            if isinstance(event, TurnDone):
+                _keep(work, event, block)
+            elif isinstance(event, Tick):
+                work.progress.update(state.after(event))
+            elif isinstance(event, Wedge):
+                work.wedge = event
+                work.progress.note(f"the server is wedged: {event.detail}")
+            elif isinstance(event, RunEnded):
+                ended = event
+    if ended is None or ended.end is not RunEnd.COMPLETE or work.is_over:
+        return
+    if not work.book.completed_in(block.level, block.number, work.segment):
+        work.unreachable = "Stopped: not one request of a whole block was served."
+        return
+    _note_block(work, block, ended)
+
+
+def _note_block(work: BenchWork, block: BlockPlan, ended: RunEnded) -> None:
+    facts = BlockFacts(
+        level=block.level,
+        block=block.number,
+        segment=work.segment,
+        client_lag_ms=_lag(ended.client_lag),
+        timings_valid=ended.timings_valid,
+    )
+    work.blocks.append(facts)
+    work.run.amend(blocks=[asdict(each) for each in work.blocks])
+
+
+def _events(work: BenchWork, load: LoadRun) -> Iterable[object]:
+    """The events of a load; after Ctrl-C the rest of them, with the work marked."""
+    try:
+        yield from load
+    except KeyboardInterrupt:
+        work.interrupted = True
+        load.stop()
+        yield from load
+
+
+def _lag(lag: ClientLag) -> dict[str, float | None]:
+    return {"p50": lag.p50_ms, "p99": lag.p99_ms, "max": lag.max_ms, "n": lag.n}
+
+
+def _keep(work: BenchWork, event: TurnDone, block: BlockPlan) -> None:
+    """Judge one reply and put it on disk; only then does it count."""
+    script, turn, reply = event.script, as_sent(event.turn, work.plan.extra_body), event.reply
+    event = replace(event, turn=turn)
+    judgement = _judgement(work, event, script)
+    raw = None
+    if reply.failure is not None or (judgement is not None and judgement.corrupted):
+        name = record_id(script.session, turn.turn)
+        raw = work.run.save_raw(name, scrub_bytes(reply.raw, work.secrets))
+    record = record_of(
+        script,
+        turn,
+        reply,
+        judgement,
+        request_id=event.request_id,
+        segment=work.segment,
+        level=block.level,
+        block=block.number,
+        max_concurrency=work.plan.levels[block.level].max_concurrency,
+        raw=raw,
+        raw_truncated=reply.raw_truncated,
+        prompt_bytes=event.body_bytes,
+        earlier_failures=to_builtins(event.earlier_failures),
+        resends=event.resends,
+    )
+    record = scrub_value(record, work.secrets)
+    work.run.append_record(record)
+    work.book.add(record)
+
+
+def _judgement(work: BenchWork, event: TurnDone, script: SessionScript) -> Judgement | None:
+    """What the reply is; None where there is none, or where its text has no right form."""
+    if event.reply.failure is not None or not work.plan.is_judged:
+        return None
+    # Imported when the first reply is there, so that the first request leaves sooner.
+    from dsv4doctor.detect import judge
+
+    exchange = exchange_of(script, event.turn, event.reply)
+    if work.plan.prompts:
+        # Prompts of the user's own hold no codes of ours.
+        exchange = replace(exchange, canary_key=None, session=None, turn=None)
+    return judge(exchange)
