@@ -79,6 +79,16 @@ class Engine:
         self.on_prefilled: Callable[[Sequence[tuple[EngineRequest, Job]]], None] | None = None
 
     @property
+    def prefill(self) -> Prefill:
+        """The device's streams and cache, for whoever takes pages away while it runs."""
+        return self._prefill
+
+    @property
+    def device(self) -> PagePool:
+        """The device's pages."""
+        return self._device
+
+    @property
     def max_prompt_tokens(self) -> int:
         """The longest prompt that fits the device pool."""
         return self._device.capacity * PAGE_TOKENS
