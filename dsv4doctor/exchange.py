@@ -35,7 +35,8 @@ class Exchange:
     """What a detector may see of one request: the reply, and what was asked.
 
     `canary_key` is the key that the run's canary values were made with, `session` and `turn` whose
-    reply this is; all three are None for traffic that is not ours.
+    reply this is (of several samples of one conversation: the first one's session); all three are
+    None for traffic that is not ours.
     """
 
     response: Response
@@ -76,7 +77,7 @@ def exchange_from_record(record: Any) -> Exchange:
         completion_tokens=_count(members.get("completion_tokens")),
         canaries=_canaries(members.get("canaries")),
         canary_key=_count(members.get("canary_key")),
-        session=_count(members.get("session")),
+        session=_count(members.get("conversation", members.get("session"))),
         turn=_count(members.get("turn")),
         session_marker=marker if isinstance(marker, str) else None,
         extra={key: value for key, value in members.items() if key not in _KNOWN},
@@ -94,6 +95,7 @@ _KNOWN = frozenset(
         "canaries",
         "canary_key",
         "session",
+        "conversation",
         "turn",
         "session_marker",
     }

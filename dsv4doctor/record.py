@@ -30,7 +30,7 @@ def exchange_of(script: SessionScript, turn: Turn, reply: Reply) -> Exchange:
         completion_tokens=reply.usage.completion_tokens,
         canaries=turn.canaries,
         canary_key=script.canary_key,
-        session=script.session,
+        session=script.canary_session,
         turn=turn.turn,
     )
 
@@ -56,6 +56,7 @@ def record_of(
         "response": None if failure and not _holds_text(reply.response) else _json(reply.response),
         "canaries": [_canary_json(canary) for canary in turn.canaries],
         "canary_key": script.canary_key,
+        **({} if script.conversation is None else {"conversation": script.conversation}),
         "aborted": reply.aborted,
         "failure": failure
         and {

@@ -43,6 +43,8 @@ class Scenario:
     the share by which sessions differ from it, so that no two have the same page layout.
     `turn_kinds` is cycled over the turns. `values` names the kind of canary values. With
     `salts_prompts` every prompt begins with a text of its own, so that no cached prefix matches.
+    `samples` sessions in a row hold the same conversation at the same time, as best-of-n sampling
+    does.
     """
 
     name: str
@@ -62,5 +64,6 @@ class Scenario:
     history: History = History.SCRIPTED
     tool_choice: str = "required"
     salts_prompts: bool = False
+    samples: int = 1
     sampling: Sampling = Sampling()
     issue: str = ""

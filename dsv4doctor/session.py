@@ -31,7 +31,8 @@ class Turn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionScript:
     """Every byte that one session sends, fixed by scenario, seed and session number; with
-    `salts_prompts` the driver puts a salt of its own before each prompt."""
+    `salts_prompts` the driver puts a salt of its own before each prompt. `conversation` is the
+    session whose conversation it holds, and whose canaries; None for its own."""
 
     session: int
     turns: tuple[Turn, ...]
@@ -41,6 +42,12 @@ class SessionScript:
     sampling: Mapping[str, Any]
     canary_key: int
     salts_prompts: bool = False
+    conversation: int | None = None
+
+    @property
+    def canary_session(self) -> int:
+        """Whose canaries a right reply holds."""
+        return self.session if self.conversation is None else self.conversation
 
     def messages(self, turn: int) -> list[Message]:
         """The scripted conversation up to and including the request of `turn` (0-based)."""

@@ -84,12 +84,16 @@ def build_session(
     lengths = scenario.context_tokens if context_tokens is None else context_tokens
     _check(scenario, session=session, turns=count, lengths=lengths)
     key = canary_key(scenario, seed)
+    conversation = session - session % scenario.samples
     planner = _Planner(
-        scenario, key=key, session=session, dice=Dice("plan", scenario.name, seed, session)
+        scenario,
+        key=key,
+        session=conversation,
+        dice=Dice("plan", scenario.name, seed, conversation),
     )
     plans = planner.plan(count)
     tools = tool_schemas(scenario.values, scenario.canaries_per_call)
-    writer = _Writer(scenario, seed=seed, session=session, tools=tools)
+    writer = _Writer(scenario, seed=seed, session=conversation, tools=tools)
     written = [
         writer.write(
             turn, plan, _target_tokens(scenario, lengths, turn, count, writer.length_factor)
@@ -105,6 +109,7 @@ def build_session(
         sampling=_sampling(scenario.sampling),
         canary_key=key,
         salts_prompts=scenario.salts_prompts,
+        conversation=None if conversation == session else conversation,
     )
 
 
@@ -123,6 +128,8 @@ def _check(scenario: Scenario, *, session: int, turns: int, lengths: tuple[int, 
         raise UsageError(f"a session of {turns} turns", f"give 1 to {MAX_TURNS}")
     if not 0 <= session < MAX_SESSIONS:
         raise UsageError(f"session number {session}", f"run at most {MAX_SESSIONS} sessions")
+    if scenario.samples < 1:
+        raise UsageError(f"samples is {scenario.samples}", "1 gives every session its own talk")
     first, last = lengths
     if not scenario.shared_prompt_tokens < first <= last:
         raise UsageError(

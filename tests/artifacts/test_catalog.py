@@ -22,6 +22,7 @@ context_tokens = [2000, 3000]
 def test_the_scenarios_that_come_with_the_program() -> None:
     assert scenario_names() == (
         "abort-storm",
+        "best-of-n",
         "long-context",
         "long-text",
         "parallel-calls",

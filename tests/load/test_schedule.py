@@ -32,6 +32,7 @@ WRITE = re.compile(r"Write out word for word the passage called `([^`]+)`, and n
 def digest(script: SessionScript) -> str:
     fields = dataclasses.asdict(script)
     assert not fields.pop("salts_prompts"), "a salt is no byte that a seed fixes"
+    assert fields.pop("conversation") is None, "a conversation of its own"
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
@@ -162,7 +163,8 @@ def test_prompts_have_the_length_that_the_scenario_says(name: str) -> None:
         lengths = [estimate_prompt_tokens(script, turn) for script in scripts]
         assert sum(lengths) / len(lengths) == pytest.approx(target, rel=0.05)
         assert max(lengths) <= target * (1 + scenario.context_jitter) * 1.03
-        assert len(set(lengths)) > 20, "sessions of one length have one page layout"
+        different = len(set(lengths)) * scenario.samples
+        assert different > 20, "sessions of one length have one page layout"
 
 
 @pytest.mark.parametrize("name", ["short-context", "parser-probe"])
@@ -250,3 +252,13 @@ def test_dice_use_every_choice_about_equally() -> None:
         counts[dice.below(10)] += 1
     assert min(counts) > 850
     assert max(counts) < 1150
+
+
+def test_samples_of_a_conversation_send_the_same_and_own_the_same_canaries() -> None:
+    scenario = load_scenario("best-of-n")
+    first, second, other = (build_session(scenario, seed=1, session=n) for n in (4, 5, 6))
+    assert first.messages(5) == second.messages(5)
+    assert other.messages(0) != first.messages(0)
+    assert (first.canary_session, second.canary_session, other.canary_session) == (4, 4, 6)
+    owners = [decode_canary(second.canary_key, str(c.value)) for c in second.turns[5].canaries]
+    assert {owner.session for owner in owners if owner} == {4}
