@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -18,6 +19,12 @@ app = typer.Typer(
 )
 
 _PHYSICS = "Physics (virtual time and sizes; defaults reproduce the record)"
+
+
+class DisaggregationMode(StrEnum):
+    NULL = "null"
+    PREFILL = "prefill"
+    DECODE = "decode"
 
 
 @app.callback()
@@ -65,6 +72,21 @@ def serve(
             "then no fault is on unless named [default: only the faults are unordered]."
         ),
     ] = None,
+    disaggregation: Annotated[
+        bool,
+        typer.Option(
+            "--disaggregation",
+            help="A router, a prefill and a decode server in processes of their own "
+            "[default: where the fault needs them].",
+        ),
+    ] = False,
+    disaggregation_mode: Annotated[
+        DisaggregationMode, typer.Option(help="SGLang's: serve one of the two alone.")
+    ] = DisaggregationMode.NULL,
+    disaggregation_bootstrap_port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="SGLang's, of a prefill server; 0 takes any free."),
+    ] = 0,
     model_path: Annotated[
         str, typer.Option("--model-path", "--model", help="SGLang's: reported, nothing is loaded.")
     ] = "deepseek-ai/DeepSeek-V4-Lab",
@@ -169,6 +191,10 @@ def serve(
         ttft_ms=ttft_ms,
         quiet_ms=quiet_ms,
         exit_with_stdin=exit_with_stdin,
+        disaggregation=disaggregation,
+        disaggregation_mode=disaggregation_mode.value,
+        bootstrap_port=disaggregation_bootstrap_port,
+        arguments=_arguments(),
         launch_command=_launch_command(),
         environment=dict(os.environ),
     )
@@ -188,6 +214,12 @@ def serve(
     code = serve_lab(plan)
     if code:
         raise typer.Exit(code)
+
+
+def _arguments() -> tuple[str, ...]:
+    """The words behind `lab serve`."""
+    words = sys.argv[1:]
+    return tuple(words[words.index("serve") + 1 :]) if "serve" in words else ()
 
 
 def _launch_command() -> str:

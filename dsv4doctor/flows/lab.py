@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.http_launch import (
+    DECODE,
     PARSER_GROUPS,
+    PREFILL,
+    UNIFIED,
     LaunchOptions,
     default_faults,
     default_parser_group,
@@ -58,16 +61,19 @@ def serve_lab(plan: LabPlan) -> int:
     # Before numpy is imported: its threads would fight with the client for two cores.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import asyncio
+
+    options = _resolve(plan)
+    if options.disaggregation and options.disaggregation_mode == UNIFIED:
+        from dsv4doctor.lab.pd.launch import serve_pair
+
+        return asyncio.run(serve_pair(options))
     import gc
     import sys
 
-    from dsv4doctor.lab.engine import Engine
     from dsv4doctor.lab.http_log import log, log_boot
-    from dsv4doctor.lab.server import serve
 
-    options = _resolve(plan)
     config = engine_config(options, plan.physics)
-    engine = Engine(config, _ground_truth_path(options))
+    served = _served(options, config, _ground_truth_path(options))
     log(f"server_args={options.launch_command or 'dsv4doctor lab serve'}", rank="")
     log_boot(options, _pool_sizes(config))
     gc.collect()
@@ -76,9 +82,47 @@ def serve_lab(plan: LabPlan) -> int:
     # milliseconds, so the loop must not wait five of them for its turn.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        return asyncio.run(serve(engine, options))
+        return asyncio.run(served.serve())
     finally:
-        engine.close()
+        served.engine.close()
+
+
+class _Closing(Protocol):
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """An engine and what serves it."""
+
+    engine: _Closing
+    serve: Callable[[], Coroutine[Any, Any, int]]
+
+
+def _served(options: LaunchOptions, config: EngineConfig, truth: Path | None) -> _Served:
+    """The engine of this process's mode, not yet serving."""
+    from dsv4doctor.lab.server import serve, serve_role
+
+    if options.disaggregation_mode == PREFILL:
+        from dsv4doctor.lab.pd.links import Outbox
+        from dsv4doctor.lab.pd.prefill import PrefillEngine
+        from dsv4doctor.lab.pd.roles import PrefillRole
+
+        outbox = Outbox()
+        beside = truth and truth.with_name(f"{truth.stem}.prefill{truth.suffix}")
+        prefill = PrefillEngine(config, beside, outbox.put)
+        role = PrefillRole(prefill, options, outbox)
+        return _Served(prefill, lambda: serve_role(prefill, options, role))
+    if options.disaggregation_mode == DECODE:
+        from dsv4doctor.lab.pd.decode import DecodeEngine
+        from dsv4doctor.lab.pd.roles import DecodeRole
+
+        decode = DecodeEngine(config, truth)
+        return _Served(decode, lambda: serve_role(decode, options, DecodeRole(decode)))
+    from dsv4doctor.lab.engine import Engine
+
+    engine = Engine(config, truth)
+    return _Served(engine, lambda: serve(engine, options))
 
 
 def _resolve(plan: LabPlan) -> LaunchOptions:
@@ -100,7 +144,19 @@ def _resolve(plan: LabPlan) -> LaunchOptions:
     index_k = resolve_index_k(
         plan.index_k, fp4_indexer=plan.fp4_indexer, environment=options.environment
     )
-    return replace(options, index_k=index_k)
+    return replace(
+        options,
+        index_k=index_k,
+        # Nothing is cached on the host of a decode server.
+        hicache=options.hicache and options.disaggregation_mode != DECODE,
+        disaggregation=options.disaggregation or _needs_disaggregation(options.faults),
+    )
+
+
+def _needs_disaggregation(faults: Sequence[str]) -> bool:
+    from dsv4doctor.lab.faults import FAULTS
+
+    return any(fault.needs_disaggregation for fault in FAULTS if fault.name in faults)
 
 
 def engine_config(

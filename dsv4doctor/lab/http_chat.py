@@ -22,17 +22,18 @@ from dsv4doctor.lab.http_frames import (
     usage_of,
 )
 from dsv4doctor.lab.http_json import BadRequest, json_response, read_json
-from dsv4doctor.lab.http_launch import LaunchOptions
+from dsv4doctor.lab.http_launch import PREFILL, LaunchOptions
 from dsv4doctor.lab.http_metrics import Meter
 from dsv4doctor.lab.http_pacer import PacedStream, Pacer
 from dsv4doctor.lab.http_request import (
     DEFAULT_MAX_TOKENS,
     ChatRequest,
     read_chat_request,
+    read_room,
 )
 from dsv4doctor.lab.output.behaviour import Behaviour
 from dsv4doctor.lab.requests import EngineRequest, Generation
-from dsv4doctor.lab.rounds import Aborted, Job, Rounds
+from dsv4doctor.lab.rounds import Aborted, Desk, Job
 
 _EVENT_STREAM = "text/event-stream; charset=utf-8"
 
@@ -57,26 +58,30 @@ class Completions:
     options: LaunchOptions
     behaviour: Behaviour
     engine: PromptCounter
-    rounds: Rounds
+    rounds: Desk
     pacer: Pacer
     meter: Meter
 
     async def chat(self, http: web.Request) -> web.StreamResponse:
         """`POST /v1/chat/completions`."""
         try:
-            chat = read_chat_request(await read_json(http), self.options)
+            body = await read_json(http)
+            chat = read_chat_request(body, self.options)
             request = EngineRequest(
                 rid=self._request_id(http.headers.get("X-Request-Id")),
                 messages=chat.messages,
                 tools=chat.tools,
                 tool_choice=chat.tool_choice,
                 max_tokens=chat.max_tokens,
+                room=read_room(body, self.options),
             )
             await self._check_length(http, request)
         except BadRequest as refused:
             return json_response(error_body(str(refused), refused.kind, 400), status=400)
+        # A prefill engine's one token is nothing to stream.
+        is_streamed = chat.stream and self.options.disaggregation_mode != PREFILL
         return await self._answer(
-            http, request, chat if chat.stream else None, lambda g: self._chat_body(g, chat)
+            http, request, chat if is_streamed else None, lambda g: self._chat_body(g, chat)
         )
 
     async def generate(self, http: web.Request) -> web.StreamResponse:
@@ -195,6 +200,7 @@ class Completions:
             messages=[{"role": "user", "content": text}],
             tool_choice="none",
             max_tokens=limit if isinstance(limit, int) and limit > 0 else DEFAULT_MAX_TOKENS,
+            room=read_room(body, self.options),
         )
 
 

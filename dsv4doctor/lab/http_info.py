@@ -46,7 +46,9 @@ def server_args(options: LaunchOptions, *, port: int) -> dict[str, Any]:
         "hicache_mem_layout": "page_first",
         "hicache_storage_backend": None,
         "enable_deepseek_v4_fp4_indexer": options.index_k == "fp4",
-        "disaggregation_mode": "null",
+        "disaggregation_mode": options.disaggregation_mode,
+        "disaggregation_transfer_backend": "nixl",
+        "disaggregation_bootstrap_port": options.bootstrap_port,
         "speculative_algorithm": None,
         "tool_call_parser": options.tool_call_parser,
         "reasoning_parser": options.reasoning_parser,
@@ -109,7 +111,7 @@ def model_info(options: LaunchOptions) -> dict[str, Any]:
         "has_audio_understanding": False,
         "model_type": MODEL_TYPE,
         "architectures": [ARCHITECTURE],
-        "disaggregation_mode": "null",
+        "disaggregation_mode": options.disaggregation_mode,
     }
 
 

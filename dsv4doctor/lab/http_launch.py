@@ -15,6 +15,7 @@ BF16_INDEX_K_VARIABLE = "SGLANG_DSV4_BF16_INDEX_K"
 FP4_INDEXER_FLAG = "--enable-deepseek-v4-fp4-indexer"
 INDEX_K_DTYPES = ("fp8", "bf16", "fp4")
 PARSER_GROUPS = ("A", "B", "C")
+UNIFIED, PREFILL, DECODE = "null", "prefill", "decode"
 
 # How long no request may have come before a round is closed. Clients on two busy cores answer a
 # finished response within 60 ms; four times that keeps a round whole, and is paid once a round.
@@ -25,7 +26,11 @@ DEFAULT_TTFT_MS = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """One launch, as far as the server needs to know; the engine has its own settings."""
+    """One launch, as far as the server needs to know; the engine has its own settings.
+
+    `disaggregation`: this process is the router of two others. `disaggregation_mode`: it is one of
+    the two. `arguments` is the command line behind `lab serve`, for processes started from here.
+    """
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -50,7 +55,11 @@ class LaunchOptions:
     ttft_ms: float = DEFAULT_TTFT_MS
     quiet_ms: float = DEFAULT_QUIET_MS
     exit_with_stdin: bool = False
+    disaggregation: bool = False
+    disaggregation_mode: str = UNIFIED
+    bootstrap_port: int = 0
     launch_command: str = ""
+    arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
 

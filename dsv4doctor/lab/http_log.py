@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dsv4doctor.lab.http_info import ARCHITECTURE
-from dsv4doctor.lab.http_launch import LaunchOptions
+from dsv4doctor.lab.http_launch import PREFILL, LaunchOptions
 from dsv4doctor.lab.layouts import PAGE_TOKENS
 from dsv4doctor.lab.requests import Generation
 
@@ -57,18 +57,49 @@ def log_boot(options: LaunchOptions, pool: PoolSizes) -> None:
         )
 
 
-def log_prefill(
-    generations: Sequence[Generation], *, queued: int, token_usage: float, seconds: float
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundLog:
+    """What a batch line says beside its requests: `queues` are the desk's transfer queues."""
+
+    mode: str
+    queues: Mapping[str, int]
+    queued: int
+    gauges: Mapping[str, float]
+    seconds: float
+
+
+def log_prefill(generations: Sequence[Generation], facts: RoundLog) -> None:
     """The batch line; the engine's batches of one round are told in one line."""
     served = [generation for generation in generations if not generation.hung]
     if not served:
         return
     cached = sum(generation.cached_tokens for generation in served)
     fresh = sum(generation.prompt_tokens for generation in served) - cached
+    queues = ""
+    if facts.mode == PREFILL:
+        bootstrapping = facts.queues["num_prefill_bootstrap_queue_reqs"]
+        inflight = facts.queues["num_prefill_inflight_queue_reqs"]
+        queues = f"#bootstrap-req: {bootstrapping}, #inflight-req: {inflight}, "
+    usage = facts.gauges.get("token_usage", 0.0)
     log(
         f"Prefill batch, #new-seq: {len(served)}, #new-token: {fresh}, #cached-token: {cached}, "
-        f"full token usage: {token_usage:.2f}, swa token usage: 0.00, "
-        f"#running-req: {len(served)}, #queue-req: {queued}, #pending-token: 0, "
-        f"cuda graph: False, input throughput (token/s): {fresh / max(seconds, 1e-6):.2f}"
+        f"full token usage: {usage:.2f}, swa token usage: 0.00, "
+        f"#running-req: {len(served)}, #queue-req: {facts.queued}, #pending-token: 0, {queues}"
+        f"cuda graph: False, input throughput (token/s): {fresh / max(facts.seconds, 1e-6):.2f}"
+    )
+
+
+def log_decode(generations: Sequence[Generation], facts: RoundLog) -> None:
+    """A decode engine's batch line: one for each batch that came over."""
+    tokens = sum(generation.prompt_tokens for generation in generations)
+    made = sum(len(generation.pieces) for generation in generations)
+    usage = tokens / max(facts.gauges.get("max_total_num_tokens", 0.0), 1.0)
+    log(
+        f"Decode batch, #running-req: {len(generations)}, #full token: {tokens}, "
+        f"full token usage: {usage:.2f}, #swa token: 0, swa token usage: 0.00, "
+        "pre-allocated usage: 0.00, "
+        f"#prealloc-req: {facts.queues['num_decode_prealloc_queue_reqs']}, "
+        f"#transfer-req: {facts.queues['num_decode_transfer_queue_reqs']}, #retracted-req: 0, "
+        f"cuda graph: True, gen throughput (token/s): {made / max(facts.seconds, 1e-6):.2f}, "
+        f"#queue-req: {facts.queued}"
     )

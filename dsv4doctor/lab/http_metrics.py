@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from dsv4doctor.lab.http_launch import UNIFIED
 from dsv4doctor.lab.requests import Generation
-from dsv4doctor.lab.rounds import JobState, Rounds
+from dsv4doctor.lab.rounds import Desk, JobState
 
 PREFIX = "sglang:"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -100,9 +101,9 @@ class Meter:
         return sum(tokens for _, tokens in self._delivered) / _THROUGHPUT_WINDOW_S
 
 
-def render_metrics(meter: Meter, rounds: Rounds, model: str) -> str:
-    """All metrics in Prometheus' text form."""
-    labels = _labels(model)
+def render_metrics(meter: Meter, rounds: Desk, model: str, mode: str) -> str:
+    """All metrics in Prometheus' text form; `mode` is the disaggregation mode."""
+    labels = _labels(model, mode)
     lines: list[str] = []
     for name, value in {**_gauges(meter, rounds), **_pool_gauges(rounds.gauges)}.items():
         lines += [f"# TYPE {PREFIX}{name} gauge", f"{PREFIX}{name}{{{labels}}} {value}"]
@@ -119,7 +120,7 @@ def render_metrics(meter: Meter, rounds: Rounds, model: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_loads(meter: Meter, rounds: Rounds, version: str) -> dict[str, Any]:
+def render_loads(meter: Meter, rounds: Desk, version: str) -> dict[str, Any]:
     """The body of `/v1/loads`: one rank."""
     gauges = _gauges(meter, rounds)
     pools = _pool_gauges(rounds.gauges)
@@ -137,7 +138,10 @@ def render_loads(meter: Meter, rounds: Rounds, version: str) -> dict[str, Any]:
         "cache_hit_rate": gauges["cache_hit_rate"],
         "queues": {
             "waiting": rounds.count(JobState.WAITING),
-            "decode_transfer": rounds.count(JobState.HUNG),
+            "prefill_bootstrap": gauges["num_prefill_bootstrap_queue_reqs"],
+            "prefill_inflight": gauges["num_prefill_inflight_queue_reqs"],
+            "decode_prealloc": gauges["num_decode_prealloc_queue_reqs"],
+            "decode_transfer": gauges["num_decode_transfer_queue_reqs"],
         },
     }
     return {
@@ -149,15 +153,12 @@ def render_loads(meter: Meter, rounds: Rounds, version: str) -> dict[str, Any]:
     }
 
 
-def _gauges(meter: Meter, rounds: Rounds) -> dict[str, float]:
+def _gauges(meter: Meter, rounds: Desk) -> dict[str, float]:
     cached = meter.cached_device_tokens + meter.cached_host_tokens
     return {
         "num_running_reqs": rounds.count(JobState.COMPUTING, JobState.DELIVERING),
         "num_queue_reqs": rounds.prompts_waiting(),
-        # Requests whose pages never arrive wait where SGLang keeps those of a stuck transfer.
-        "num_decode_transfer_queue_reqs": rounds.count(JobState.HUNG),
-        "num_decode_prealloc_queue_reqs": 0,
-        "num_prefill_bootstrap_queue_reqs": 0,
+        **rounds.transfer_queues(),
         "num_grammar_queue_reqs": 0,
         "num_paused_reqs": 0,
         "num_retracted_reqs": 0,
@@ -185,9 +186,10 @@ def _counters(meter: Meter, engine: Gauges) -> Iterable[tuple[str, str, float]]:
             yield name, "", engine[name]
 
 
-def _labels(model: str) -> str:
+def _labels(model: str, mode: str) -> str:
+    engine_type = "unified" if mode == UNIFIED else mode
     quoted = model.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return (
-        f'model_name="{quoted}",engine_type="unified",tp_rank="0",pp_rank="0",'
+        f'model_name="{quoted}",engine_type="{engine_type}",tp_rank="0",pp_rank="0",'
         'dp_rank="0",moe_ep_rank="0"'
     )

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 
 from dsv4doctor.lab.http_json import BadRequest, encode_json
-from dsv4doctor.lab.http_launch import LaunchOptions
+from dsv4doctor.lab.http_launch import UNIFIED, LaunchOptions
+from dsv4doctor.lab.requests import Room
 
 DEFAULT_MAX_TOKENS = 512
 _ROLES = frozenset(
@@ -63,6 +64,24 @@ def read_chat_request(body: object, options: LaunchOptions) -> ChatRequest:
         continuous_usage=bool(stream_options.get("continuous_usage_stats")),
         parses_calls=bool(tools) and tool_choice != "none" and bool(options.tool_call_parser),
     )
+
+
+def read_room(body: Mapping[str, Any], options: LaunchOptions) -> Room | None:
+    """Where the other engine is told of the request; None on a server that does both by itself.
+
+    Raises:
+        BadRequest: if a prefill or decode engine is not told.
+    """
+    if options.disaggregation_mode == UNIFIED:
+        return None
+    host, port = body.get("bootstrap_host"), body.get("bootstrap_port")
+    number = body.get("bootstrap_room")
+    if not isinstance(host, str) or not isinstance(port, int) or not isinstance(number, int):
+        raise BadRequest(
+            "Disaggregated request received without bootstrap room id: bootstrap_host, "
+            "bootstrap_port and bootstrap_room belong into both copies of it."
+        )
+    return Room(host=host, port=port, number=number)
 
 
 def _read_model(model: object, options: LaunchOptions) -> str:

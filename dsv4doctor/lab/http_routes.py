@@ -19,14 +19,14 @@ from dsv4doctor.lab import http_info
 from dsv4doctor.lab.http_chat import Completions, PromptCounter
 from dsv4doctor.lab.http_frames import error_body
 from dsv4doctor.lab.http_json import BadRequest, json_response, read_json
-from dsv4doctor.lab.http_launch import LaunchOptions
-from dsv4doctor.lab.http_log import log, log_prefill
+from dsv4doctor.lab.http_launch import DECODE, LaunchOptions
+from dsv4doctor.lab.http_log import RoundLog, log, log_decode, log_prefill
 from dsv4doctor.lab.http_metrics import CONTENT_TYPE, Meter, render_loads, render_metrics
 from dsv4doctor.lab.http_pacer import Pacer
 from dsv4doctor.lab.output.behaviour import behaviour_of
 from dsv4doctor.lab.output.complete import parse_complete
 from dsv4doctor.lab.requests import Generation
-from dsv4doctor.lab.rounds import JobState, Rounds, ServingEngine
+from dsv4doctor.lab.rounds import Desk, JobState, Rounds, ServingEngine
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
@@ -37,17 +37,35 @@ _MAX_BODY_BYTES = 128 * 1024 * 1024
 _OPEN_ROUTES = ("/health", "/health_generate", "/ready", "/ping", "/metrics")
 
 
-class Engine(ServingEngine, PromptCounter, Protocol):
-    """What the server needs of the engine."""
+class ServerEngine(PromptCounter, Protocol):
+    """What the server itself needs of the engine."""
 
     @property
     def parser_leaks_negative_numbers(self) -> bool: ...
 
 
+class Engine(ServingEngine, ServerEngine, Protocol):
+    """An engine that does prefill and decode."""
+
+
+# Makes the desk of a server, which tells every round to what it is given.
+DeskOf = Callable[[Callable[[Sequence[Generation], float], None]], Desk]
+
+
+def unified_desk(engine: Engine, options: LaunchOptions) -> DeskOf:
+    """Rounds of whole requests."""
+    return lambda on_round: Rounds(
+        engine,
+        quiet_s=options.quiet_ms / 1000,
+        most_running=options.max_running_requests,
+        on_round=on_round,
+    )
+
+
 class LabServer:
     """One launch: the routes, and what they share."""
 
-    def __init__(self, engine: Engine, options: LaunchOptions) -> None:
+    def __init__(self, engine: ServerEngine, options: LaunchOptions, desk_of: DeskOf) -> None:
         self._options = options
         behaviour = behaviour_of(
             options.parser_group, leaks_negative_numbers=engine.parser_leaks_negative_numbers
@@ -55,12 +73,7 @@ class LabServer:
         self._behaviour = replace(behaviour, version=options.as_version or behaviour.version)
         self.meter = Meter()
         self.port = options.port
-        self.rounds = Rounds(
-            engine,
-            quiet_s=options.quiet_ms / 1000,
-            most_running=options.max_running_requests,
-            on_round=self._log_round,
-        )
+        self.rounds = desk_of(self._log_round)
         self._completions = Completions(
             options=options,
             behaviour=self._behaviour,
@@ -125,7 +138,8 @@ class LabServer:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         name = self._options.served_model_name
-        text = render_metrics(self.meter, self.rounds, name)
+        mode = self._options.disaggregation_mode
+        text = render_metrics(self.meter, self.rounds, name, mode)
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _loads(self, _: web.Request) -> web.Response:
@@ -198,12 +212,15 @@ class LabServer:
         return json_response({"normal_text": parsed.text, "calls": calls})
 
     def _log_round(self, generations: Sequence[Generation], seconds: float) -> None:
-        log_prefill(
-            generations,
-            queued=self.rounds.prompts_waiting(),
-            token_usage=self.rounds.gauges.get("token_usage", 0.0),
+        mode = self._options.disaggregation_mode
+        facts = RoundLog(
+            mode=mode,
+            queues=self.rounds.transfer_queues(),
+            queued=self.rounds.prompts_waiting() if mode != DECODE else 0,
+            gauges=self.rounds.gauges,
             seconds=seconds,
         )
+        (log_decode if mode == DECODE else log_prefill)(generations, facts)
 
 
 def _read_parse_request(body: object) -> tuple[str, list[str]]:

@@ -11,11 +11,20 @@ _SESSION_AND_TURN = re.compile(r"-s(\d+)-t(\d+)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Where a prefill and a decode engine find each other: the prefill's bootstrap server, and the
+    number under which both have the request."""
+
+    host: str
+    port: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRequest:
     """One chat completion as the engine sees it.
 
-    `rid` names the request in logs; it never influences what is generated or when. Nor does `room`,
-    by which a prefill and a decode engine know that they have the same request.
+    `rid` names the request in logs; it never influences what is generated or when. Nor does `room`.
     """
 
     rid: str
@@ -23,7 +32,7 @@ class EngineRequest:
     tools: Sequence[Mapping[str, Any]] = ()
     tool_choice: Any = "auto"
     max_tokens: int = 512
-    room: int | None = None
+    room: Room | None = None
 
     @property
     def session_and_turn(self) -> tuple[int | None, int | None]:

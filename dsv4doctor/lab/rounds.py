@@ -1,4 +1,4 @@
-"""Requests that arrive in real time, gathered into rounds.
+"""Requests that arrive in real time: the desk that knows them all, and rounds made of them.
 
 Who is batched with whom decides which loads are late, so it must not depend on how fast the machine
 or the client is. A round is closed when no response is undelivered and nothing has happened for the
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
@@ -20,10 +21,8 @@ from dsv4doctor.lab.requests import EngineRequest, Generation
 _Result = TypeVar("_Result")
 
 
-class ServingEngine(Protocol):
-    """What rounds need of the engine; every call comes from one thread."""
-
-    def serve_round(self, requests: Sequence[EngineRequest]) -> list[Generation]: ...
+class DeskEngine(Protocol):
+    """What a desk needs of the engine; every call comes from one thread."""
 
     def on_abort(self, rid: str) -> None: ...
 
@@ -32,9 +31,17 @@ class ServingEngine(Protocol):
     def gauges(self) -> Mapping[str, float]: ...
 
 
-class JobState(Enum):
-    """Where a request is. WAITING and HUNG are the queue, COMPUTING and DELIVERING are running."""
+class ServingEngine(DeskEngine, Protocol):
+    """What rounds need of it besides."""
 
+    def serve_round(self, requests: Sequence[EngineRequest]) -> list[Generation]: ...
+
+
+class JobState(Enum):
+    """Where a request is. WAITING and HUNG are the queue, COMPUTING and DELIVERING are running;
+    BOOTSTRAPPING is before the queue, where a prefill and a decode engine look for each other."""
+
+    BOOTSTRAPPING = "bootstrapping"
     WAITING = "waiting"
     COMPUTING = "computing"
     DELIVERING = "delivering"
@@ -60,23 +67,17 @@ class Job:
         self.stop_delivery: Callable[[], None] | None = None
 
 
-class Rounds:
-    """The gatherer. All methods are called on the event loop.
+class Desk(ABC):
+    """All requests of one server and what became of them. Every method is called on the event
+    loop; the engine's own calls are made in a thread of its own, one after another.
 
     `on_round` is told of every round: its generations, and how many real seconds it took.
     """
 
     def __init__(
-        self,
-        engine: ServingEngine,
-        *,
-        quiet_s: float,
-        most_running: int,
-        on_round: Callable[[Sequence[Generation], float], None],
+        self, engine: DeskEngine, *, on_round: Callable[[Sequence[Generation], float], None]
     ) -> None:
         self._engine = engine
-        self._quiet_s = quiet_s
-        self._most_running = most_running
         # As they were when the engine last came to rest: it must not be read while it works.
         self.gauges = engine.gauges()
         self._on_round = on_round
@@ -86,8 +87,12 @@ class Rounds:
         # One thread: the engine is not re-entrant, and its calls happen in order.
         self._engine_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="engine")
 
+    @abstractmethod
+    async def run(self) -> None:
+        """Serve for ever."""
+
     def submit(self, request: EngineRequest) -> Job:
-        """Queue a request for the next round. Its rid must be unique among those in flight."""
+        """Queue a request to be served. Its rid must be unique among those in flight."""
         job = Job(request, asyncio.get_running_loop().create_future())
         self._jobs[request.rid] = job
         self._note()
@@ -132,6 +137,16 @@ class Rounds:
         """Requests in the queue: gathered for the next round, or hanging."""
         return self.count(JobState.WAITING, JobState.HUNG)
 
+    def transfer_queues(self) -> dict[str, int]:
+        """The queues between a prefill and a decode engine, as SGLang names their gauges."""
+        return {
+            "num_prefill_bootstrap_queue_reqs": 0,
+            "num_prefill_inflight_queue_reqs": 0,
+            "num_decode_prealloc_queue_reqs": 0,
+            # Requests whose pages never arrive wait where SGLang keeps those of a stuck transfer.
+            "num_decode_transfer_queue_reqs": self.count(JobState.HUNG),
+        }
+
     async def flush_cache(self, *, timeout_s: float) -> bool:
         """Flush the engine's caches once all is idle; False if that does not come in time."""
         deadline = time.monotonic() + timeout_s
@@ -156,33 +171,20 @@ class Rounds:
         """Take no further round; one that runs is left to itself."""
         self._engine_thread.shutdown(wait=False, cancel_futures=True)
 
-    async def run(self) -> None:
-        """Serve rounds for ever."""
-        while True:
-            batch = await self._gather()
-            for job in batch:
-                job.state = JobState.COMPUTING
-            began = time.monotonic()
-            generations = await self.in_engine_thread(
-                self._engine.serve_round, [job.request for job in batch]
-            )
-            self.gauges = await self.in_engine_thread(self._engine.gauges)
-            self._answer({job.request.rid: job for job in batch}, generations)
-            self._on_round(generations, time.monotonic() - began)
+    async def _serve(
+        self,
+        batch: Mapping[str, Job],
+        work: Callable[..., list[Generation]],
+        *arguments: object,
+    ) -> None:
+        """Have the engine do `work` and give its answers to the jobs of `batch`, by rid."""
+        began = time.monotonic()
+        generations = await self.in_engine_thread(work, *arguments)
+        self.gauges = await self.in_engine_thread(self._engine.gauges)
+        self._answer(batch, generations)
+        self._on_round(generations, time.monotonic() - began)
 
-    async def _gather(self) -> list[Job]:
-        while True:
-            waiting = [job for job in self._jobs.values() if job.state is JobState.WAITING]
-            remaining = self._last_event + self._quiet_s - time.monotonic()
-            if not waiting or self.count(JobState.DELIVERING):
-                await self._wait_for_change(None)
-            elif remaining > 0:
-                await self._wait_for_change(remaining)
-            else:
-                # Who has to wait then depends on arrival: the price of a limit below the load.
-                return waiting[: self._most_running]
-
-    def _answer(self, batch: dict[str, Job], generations: Sequence[Generation]) -> None:
+    def _answer(self, batch: Mapping[str, Job], generations: Sequence[Generation]) -> None:
         for generation in generations:
             job = batch[generation.rid]
             if job.state is JobState.ENDED:
@@ -205,3 +207,44 @@ class Rounds:
             await asyncio.wait_for(self._changed.wait(), timeout_s)
         except TimeoutError:
             return
+
+
+class Rounds(Desk):
+    """The gatherer of rounds."""
+
+    def __init__(
+        self,
+        engine: ServingEngine,
+        *,
+        quiet_s: float,
+        most_running: int,
+        on_round: Callable[[Sequence[Generation], float], None],
+    ) -> None:
+        super().__init__(engine, on_round=on_round)
+        self._serving = engine
+        self._quiet_s = quiet_s
+        self._most_running = most_running
+
+    async def run(self) -> None:
+        """Serve rounds for ever."""
+        while True:
+            batch = await self._gather()
+            for job in batch:
+                job.state = JobState.COMPUTING
+            await self._serve(
+                {job.request.rid: job for job in batch},
+                self._serving.serve_round,
+                [job.request for job in batch],
+            )
+
+    async def _gather(self) -> list[Job]:
+        while True:
+            waiting = [job for job in self._jobs.values() if job.state is JobState.WAITING]
+            remaining = self._last_event + self._quiet_s - time.monotonic()
+            if not waiting or self.count(JobState.DELIVERING):
+                await self._wait_for_change(None)
+            elif remaining > 0:
+                await self._wait_for_change(remaining)
+            else:
+                # Who has to wait then depends on arrival: the price of a limit below the load.
+                return waiting[: self._most_running]

@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from typing import Protocol
 
 import orjson
 from aiohttp import web
@@ -18,19 +19,37 @@ from aiohttp import web
 from dsv4doctor.errors import EXIT_BUG, EXIT_DONE, DoctorError
 from dsv4doctor.lab.http_launch import LaunchOptions
 from dsv4doctor.lab.http_log import READY_LINE, log
-from dsv4doctor.lab.http_routes import Engine, LabServer
+from dsv4doctor.lab.http_routes import DeskOf, Engine, LabServer, ServerEngine, unified_desk
 
 # What still runs when the end comes is cut off: the lab must be gone when its parent is.
 _SHUTDOWN_S = 0.2
 
 
+class Role(Protocol):
+    """What one of two servers has beside its routes."""
+
+    def desk_of(self) -> DeskOf: ...
+
+    async def start(self, http_port: int) -> dict[str, object]: ...
+
+    async def stop(self) -> None: ...
+
+
 async def serve(engine: Engine, options: LaunchOptions) -> int:
-    """Serve until a signal, or the parent's end. Returns the exit code.
+    """Serve prefill and decode until a signal, or the parent's end. Returns the exit code.
 
     Raises:
         DoctorError: if the address cannot be listened on.
     """
-    server = LabServer(engine, options)
+    return await _serve(LabServer(engine, options, unified_desk(engine, options)), options, None)
+
+
+async def serve_role(engine: ServerEngine, options: LaunchOptions, role: Role) -> int:
+    """Serve one of the two, as `serve`."""
+    return await _serve(LabServer(engine, options, role.desk_of()), options, role)
+
+
+async def _serve(server: LabServer, options: LaunchOptions, role: Role | None) -> int:
     runner = web.AppRunner(
         server.application(),
         handler_cancellation=True,
@@ -38,14 +57,15 @@ async def serve(engine: Engine, options: LaunchOptions) -> int:
         shutdown_timeout=_SHUTDOWN_S,
     )
     await runner.setup()
-    listener = _listen(options)
+    listener = listen(options)
     await web.SockSite(runner, listener).start()
     server.port = listener.getsockname()[1]
     log(f"Lab server listens on http://{options.host}:{server.port}", rank="")
-    stopped = _stop_event(options)
+    more = await role.start(server.port) if role else {}
+    stopped = stop_event(options)
     rounds = asyncio.create_task(server.rounds.run())
     log(READY_LINE, rank="")
-    print(ready_line(options, server.port), flush=True)
+    print(ready_line(options, server.port, **more), flush=True)
     await asyncio.wait(
         {rounds, asyncio.create_task(stopped.wait())}, return_when=asyncio.FIRST_COMPLETED
     )
@@ -53,6 +73,8 @@ async def serve(engine: Engine, options: LaunchOptions) -> int:
     busy = server.rounds.computes
     rounds.cancel()
     await runner.cleanup()
+    if role is not None:
+        await role.stop()
     server.rounds.close()
     if busy or code:
         # A round in the engine's thread would hold up the end by seconds.
@@ -62,14 +84,15 @@ async def serve(engine: Engine, options: LaunchOptions) -> int:
     return code
 
 
-def ready_line(options: LaunchOptions, port: int) -> str:
-    """The one line on stdout."""
+def ready_line(options: LaunchOptions, port: int, **more: object) -> str:
+    """The one line on stdout; `more` are further fields."""
     host = "127.0.0.1" if options.host == "0.0.0.0" else options.host
     bracketed = f"[{host}]" if ":" in host else host
     ready = {
         "base_url": f"http://{bracketed}:{port}",
         "pid": os.getpid(),
         "ground_truth": options.ground_truth,
+        **more,
     }
     return orjson.dumps(ready).decode()
 
@@ -83,7 +106,12 @@ def _crash_code(rounds: asyncio.Task[None]) -> int:
     return EXIT_BUG
 
 
-def _listen(options: LaunchOptions) -> socket.socket:
+def listen(options: LaunchOptions) -> socket.socket:
+    """The server's socket.
+
+    Raises:
+        DoctorError: if the address cannot be listened on.
+    """
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -99,7 +127,7 @@ def _listen(options: LaunchOptions) -> socket.socket:
     return listener
 
 
-def _stop_event(options: LaunchOptions) -> asyncio.Event:
+def stop_event(options: LaunchOptions) -> asyncio.Event:
     """Set by SIGTERM, SIGINT, and in a lab that was started by us also by its parent's end."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -266,6 +266,13 @@ class DecodeEngine:
         self.ground_truth.served(request, generation)
         return generation
 
+    def on_abort(self, rid: str) -> None:
+        """A client hung up: its pages are given up with its batch."""
+
+    def flush_cache(self) -> bool:
+        """Nothing is cached here."""
+        return True
+
     def gauges(self) -> dict[str, float]:
         """The pool in tokens. Between batches it is empty: nothing is cached here."""
         used = self._pool.capacity - self._pool.free_pages

@@ -14,7 +14,11 @@ from dsv4doctor.lab.fixes import EARLY_SEND_BLOCK
 from dsv4doctor.lab.pd.physics import physics_of
 from dsv4doctor.lab.pd.transfer import EarlySend, TransferWorkers
 from dsv4doctor.lab.pd.wire import Handover
+from dsv4doctor.lab.releases import NEWEST, RELEASES, release_named
 from dsv4doctor.lab.requests import EngineRequest, Generation
+
+# The first release whose prefill engine says that its bootstrap thread has died.
+_TELLING = release_named("0.5.21")
 
 
 class PrefillEngine:
@@ -36,6 +40,10 @@ class PrefillEngine:
         )
         self._engine.prefill.sender = workers
         self._engine.on_prefilled = lambda batch: deliver(workers.take(batch))
+        faults = standing(config.faults, config.fixes)
+        self.knows_abort = not any(fault.abort_kills_transfer_thread for fault in faults)
+        release = release_named(config.as_version) if config.as_version else NEWEST
+        self.tells_of_thread_death = release in RELEASES[RELEASES.index(_TELLING) :]
         self.max_prompt_tokens = self._engine.max_prompt_tokens
         self.parser_leaks_negative_numbers = self._engine.parser_leaks_negative_numbers
 

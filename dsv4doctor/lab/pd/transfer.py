@@ -150,7 +150,7 @@ class TransferWorkers:
         chunks = [early.chunk()] if early else []
         rest = self._rest(job, early)
         return Handover(
-            room=request.room,
+            room=request.room.number,
             rid=request.rid,
             prompt_tokens=len(job.tokens),
             cached_tokens=job.cached_device_tokens + job.cached_host_tokens,
