@@ -23,6 +23,7 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from dsv4doctor import __version__
+from dsv4doctor.client.arrival import StampedSocket, StampedSockets, arrived_at
 from dsv4doctor.client.encoding import EncodingError, decoder_for
 from dsv4doctor.errors import UsageError
 from dsv4doctor.label import Label
@@ -55,7 +56,15 @@ class SeesReuse(Protocol):
     reused: bool
 
 
-_observer: ContextVar[SeesReuse | None] = ContextVar("_observer", default=None)
+@dataclass(slots=True)
+class _Seen:
+    """What is learnt of one request on its way: told to `observer`, or kept."""
+
+    observer: SeesReuse | None
+    socket: StampedSocket | None = None
+
+
+_seen: ContextVar[_Seen | None] = ContextVar("_seen", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +79,11 @@ class Answer:
 class ReplyStream:
     """An answer whose body is still to be read."""
 
-    __slots__ = ("_response", "content_encoding", "content_type", "location", "status")
+    __slots__ = ("_response", "_socket", "content_encoding", "content_type", "location", "status")
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, source: StampedSocket | None = None) -> None:
         self._response = response
+        self._socket = source
         self.status = response.status_code
         self.content_type = response.headers.get("content-type", "")
         self.content_encoding = response.headers.get("content-encoding")
@@ -85,6 +95,10 @@ class ReplyStream:
         stream = self._response.stream
         assert isinstance(stream, httpx.AsyncByteStream)
         return aiter(stream)
+
+    def arrived(self, now: float) -> float:
+        """When the chunk that was just read had arrived, at `now` (`time.perf_counter()`)."""
+        return arrived_at(self._socket, now)
 
     async def close(self) -> None:
         """Give the connection back if the body was read to its end, cut it if not."""
@@ -123,6 +137,7 @@ class HttpClient:
         self._connect_timeout_s = connect_timeout_s
         self._max_connections = max_connections
         self._tls = _tls_context(endpoint)
+        self._sockets = StampedSockets()
         _check_headers(endpoint)
         self._client = httpx.AsyncClient(
             transport=AiohttpTransport(client=self._session, verify=self._tls),
@@ -157,17 +172,29 @@ class HttpClient:
     def _session(self) -> aiohttp.ClientSession:
         trace = aiohttp.TraceConfig()
         trace.on_connection_reuseconn.append(_note_reuse)
+        trace.on_request_end.append(self._note_socket)
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=self._max_connections or 0,
                 keepalive_timeout=KEEPALIVE_S if self._keeps_connections else None,
                 force_close=not self._keeps_connections,
                 ssl=self._tls,
+                socket_factory=self._sockets.make,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trace_configs=[trace],
         )
+
+    async def _note_socket(
+        self, _session: object, _context: object, params: aiohttp.TraceRequestEndParams
+    ) -> None:
+        """The head is there: from which socket it came, unless the whole reply came with it."""
+        seen, connection = _seen.get(), params.response.connection
+        transport = None if connection is None else connection.transport
+        used = None if transport is None else transport.get_extra_info("socket")
+        if seen is not None and used is not None:
+            seen.socket = self._sockets.find(used.fileno())
 
     async def open(
         self,
@@ -186,11 +213,12 @@ class HttpClient:
         Raises:
             HttpFailure: if there is no answer, or a redirect that is not followed.
         """
-        _observer.set(observer)
+        seen = _Seen(observer)
+        _seen.set(seen)
         for _ in range(MAX_REDIRECTS + 1):
             request = self._client.build_request(method, url, content=content, headers=headers)
             with mapped_errors(self.endpoint, self._connect_timeout_s):
-                reply = ReplyStream(await self._client.send(request, stream=True))
+                reply = ReplyStream(await self._client.send(request, stream=True), seen.socket)
             if reply.status not in {301, 302, 307, 308} or not reply.location:
                 return reply
             await reply.close()
@@ -340,6 +368,6 @@ def _tls_context(endpoint: Endpoint) -> ssl.SSLContext:
 
 
 async def _note_reuse(_session: object, _context: object, _params: object) -> None:
-    observer = _observer.get()
-    if observer is not None:
-        observer.reused = True
+    seen = _seen.get()
+    if seen is not None and seen.observer is not None:
+        seen.observer.reused = True

@@ -154,7 +154,7 @@ class _Intake:
         is_checked = False
         async for chunk in chunks:
             # One time-stamp a read, before any parsing: it is when the tokens came.
-            now = time.perf_counter()
+            now = reply.arrived(time.perf_counter())
             self._last_read = now
             self._keep(chunk)
             for piece in (chunk,) if decoder is None else decoder.decode(chunk):
@@ -214,7 +214,7 @@ class _Intake:
         decoder = decoder_for(reply.content_encoding)
         body = bytearray(first)
         async for chunk in reply.chunks():
-            self._last_read = time.perf_counter()
+            self._last_read = reply.arrived(time.perf_counter())
             self._keep(chunk)
             for piece in (chunk,) if decoder is None else decoder.decode(chunk):
                 body += piece

@@ -156,7 +156,9 @@ def _run_block(work: BenchWork, endpoint: Endpoint, options: RunOptions, state: 
     """Run one block; it counts when it came to its end."""
     block = state.block
     ended: RunEnded | None = None
-    with run_sessions(endpoint, scripts_of(work.plan, block), options) as load:
+    # Built before the clock starts: writing prompts must not hold up those already sent.
+    scripts = list(scripts_of(work.plan, block))
+    with run_sessions(endpoint, scripts, options) as load:
         for event in _events(work, load):
             if isinstance(event, TurnDone):
                 _keep(work, event, block)
