@@ -28,6 +28,7 @@ from dsv4doctor.lab.model import Gathered, generate
 from dsv4doctor.lab.plan import Plan
 from dsv4doctor.lab.pools import PagePool
 from dsv4doctor.lab.prefill import Job, Prefill
+from dsv4doctor.lab.ranks import Demand, TensorRanks
 from dsv4doctor.lab.reader import read
 from dsv4doctor.lab.rendering import render
 from dsv4doctor.lab.requests import EngineRequest, Generation
@@ -75,6 +76,11 @@ class Engine:
         self._faults = standing(config.faults, config.fixes)
         self._killed_by: str | None = None
         self._totals = Totals()
+        self._ranks = TensorRanks(
+            overlap=config.overlap_schedule,
+            await_results=all(fault.ranks_await_results for fault in self._faults),
+            schedule_ms=config.schedule_ms,
+        )
         # Told of every batch that was prefilled, before its pages may be given up.
         self.on_prefilled: Callable[[Sequence[tuple[EngineRequest, Job]]], None] | None = None
 
@@ -127,6 +133,7 @@ class Engine:
                     f"the prompt has {len(item.job.tokens)} tokens, the pool holds "
                     f"{self.max_prompt_tokens}"
                 )
+        self._ranks.rest()
         # Equal prompts are told apart by name; which of them comes first then changes nothing.
         waiting = sorted(work, key=lambda w: (w.round_key, w.batch_key, w.request.rid))
         answers: dict[int, Generation] = {}
@@ -144,12 +151,32 @@ class Engine:
         batch = sorted(waiting[:size], key=lambda w: (w.batch_key, w.request.rid))
         if self.wedged is not None:
             return batch, waiting[size:]
+        available = self._device.free_pages + self._prefill.radix.evictable_pages
         admitted: list[_Work] = []
         for item in batch:
             if not self._prefill.admit(item.job):
                 break
             admitted.append(item)
+        self._meet([item.job for item in admitted], available)
         return admitted, batch[len(admitted) :] + waiting[size:]
+
+    def _meet(self, jobs: Sequence[Job], available: int) -> None:
+        """Both ranks enter the batch's first collective; for ever, if they bring different ones."""
+        demands = []
+        seen: set[int] = set()
+        for job in jobs:
+            pages = {node.serial for node in job.path} - seen
+            seen |= pages
+            taken = len(job.loads) + len(job.fresh)
+            demands.append(Demand(taken=taken, locked=max(0, len(pages) - len(job.loads))))
+        apart = self._ranks.disagree(available, demands)
+        if apart is not None:
+            brought = " and ".join(map(str, apart.requests))
+            self.wedged = Wedge(
+                what=f"two ranks wait in collectives of {brought} requests",
+                since_ms=self._prefill.clock.now_ms,
+                after_rid="",
+            )
 
     def _serve(self, batch: list[_Work]) -> list[Generation]:
         jobs = [item.job for item in batch]
@@ -176,6 +203,7 @@ class Engine:
         self._prefill.clock.work(steps * self.config.decode_step_ms)
         if not self.config.overlap_schedule:
             self._prefill.clock.work(self.config.schedule_ms)
+        self._ranks.ran(len(batch), len({page for job in jobs for page in job.row}))
         return generations
 
     def _reply(self, item: _Work) -> Generation:
