@@ -298,6 +298,7 @@ def _lab(
     extra: list[str] | None,
 ) -> LabChoice:
     from dsv4doctor.flows.ab_setup import LabChoice
+    from dsv4doctor.flows.lab import default_index_k
 
     switches = []
     for item in extra or ():
@@ -305,10 +306,11 @@ def _lab(
         if not equals or not name.strip():
             raise UsageError(f"--lab-option {item!r} is no NAME=VALUE", "e.g. device-pages=620")
         switches.append((name.strip(), value.strip()))
+    faults = tuple(fault or LabChoice().faults)
     return LabChoice(
-        index_k=(index_k or options.IndexK.BF16).value,
+        index_k=index_k.value if index_k else default_index_k(faults),
         hicache=hicache is not options.OnOff.OFF,
-        faults=tuple(fault or LabChoice().faults),
+        faults=faults,
         fixes=tuple(fix or ()),
         switches=tuple(switches),
     )

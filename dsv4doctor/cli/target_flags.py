@@ -25,14 +25,16 @@ def lab_of(
     extra: list[str] | None,
 ) -> LabOptions | None:
     """The lab that the `--lab-*` flags ask for; None when none was given."""
+    from dsv4doctor.flows.lab import default_index_k
     from dsv4doctor.flows.live_target import LabOptions
 
     if index_k is None and hicache is None and not fault and not fix and not extra:
         return None
+    faults = tuple(fault or LabOptions().faults)
     return LabOptions(
-        index_k=(index_k or options.IndexK.BF16).value,
+        index_k=index_k.value if index_k else default_index_k(faults),
         hicache=hicache is not options.OnOff.OFF,
-        faults=tuple(fault or LabOptions().faults),
+        faults=faults,
         fixes=tuple(fix or ()),
         switches=tuple(_name_value(item, "--lab-option") for item in extra or ()),
     )

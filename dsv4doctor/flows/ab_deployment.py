@@ -17,6 +17,7 @@ from dsv4doctor.deploy.site import Site
 from dsv4doctor.flows.ab_setup import AbPlan
 from dsv4doctor.hosts.local import LocalTransport
 from dsv4doctor.hosts.transport import Transport
+from dsv4doctor.lab.deployment import switch_words
 from dsv4doctor.redact import redact_argv, redact_value
 
 # What of it the run directory keeps, without secrets.
@@ -47,7 +48,7 @@ def deployment_of(plan: AbPlan, run_dir: Path) -> Deployment:
     words = ["--enable-hierarchical-cache"] if lab.hicache else []
     for name, values in (("--fault", lab.faults), ("--fix", lab.fixes)):
         words += [word for value in values for word in (name, value)]
-    words += [w for name, value in lab.switches for w in (f"--{name}", value) if w]
+    words += switch_words(lab.switches)
     return lab_deployment(
         python=sys.executable,
         port=free_port(),

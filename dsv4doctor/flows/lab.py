@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dsv4doctor.errors import UsageError
+from dsv4doctor.lab.faults import default_index_k, need_disaggregation
 from dsv4doctor.lab.http_launch import (
     DECODE,
     PARSER_GROUPS,
@@ -29,6 +30,7 @@ __all__ = [
     "LabPlan",
     "LaunchOptions",
     "default_faults",
+    "default_index_k",
     "default_parser_group",
     "engine_config",
     "serve_lab",
@@ -149,14 +151,8 @@ def _resolve(plan: LabPlan) -> LaunchOptions:
         index_k=index_k,
         # Nothing is cached on the host of a decode server.
         hicache=options.hicache and options.disaggregation_mode != DECODE,
-        disaggregation=options.disaggregation or _needs_disaggregation(options.faults),
+        disaggregation=options.disaggregation or need_disaggregation(options.faults),
     )
-
-
-def _needs_disaggregation(faults: Sequence[str]) -> bool:
-    from dsv4doctor.lab.faults import FAULTS
-
-    return any(fault.needs_disaggregation for fault in FAULTS if fault.name in faults)
 
 
 def engine_config(

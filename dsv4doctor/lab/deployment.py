@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -34,8 +34,8 @@ _HINT = "  try: "
 class LabOptions:
     """What is started. `switches` are further ones of `lab serve`, as (name, value) without dashes.
 
-    An empty value stands for a switch that takes none. `log_file` keeps the lab's log; without it
-    the log lives as long as the lab.
+    Of a switch that takes no value it is `on` (or empty) or `off`. `log_file` keeps the lab's log;
+    without it the log lives as long as the lab.
     """
 
     index_k: str = "bf16"
@@ -58,9 +58,16 @@ class LabOptions:
                 arguments += [name, value]
         if self.ground_truth is not None:
             arguments += ["--ground-truth", str(self.ground_truth)]
-        for name, value in self.switches:
-            arguments += [f"--{name}", value] if value else [f"--{name}"]
-        return arguments
+        return arguments + switch_words(self.switches)
+
+
+def switch_words(switches: Iterable[tuple[str, str]]) -> list[str]:
+    """Switches (name, value) as words of a command line."""
+    words: list[str] = []
+    for name, value in switches:
+        if value != "off":
+            words += [f"--{name}"] if value in {"", "on"} else [f"--{name}", value]
+    return words
 
 
 class RunningLab:

@@ -44,6 +44,18 @@ def fault_named(name: str) -> Fault:
     return {fault.name: fault for fault in FAULTS}[name]
 
 
+def default_index_k(faults: Iterable[str]) -> str:
+    """The index-K format of a lab with these faults where none is asked for: the record's bf16, or
+    the one that a fault shows in. Unknown names count for nothing here."""
+    formats = [fault.index_k for fault in FAULTS if fault.name in set(faults) and fault.index_k]
+    return formats[0] if formats else "bf16"
+
+
+def need_disaggregation(faults: Iterable[str]) -> bool:
+    """Whether one of the faults happens only between two servers."""
+    return any(fault.needs_disaggregation for fault in FAULTS if fault.name in set(faults))
+
+
 def standing(faults: Iterable[str], fixes: Collection[str]) -> list[Fault]:
     """The named faults that none of the fixes takes away.
 
