@@ -9,7 +9,7 @@ from typing import Any
 from dsv4doctor.report.document import RateTable
 from dsv4doctor.report.groups import RateOf, TokenBin, group_tables
 from dsv4doctor.report.histogram import Histogram
-from dsv4doctor.report.members import number, sequence
+from dsv4doctor.report.members import sequence
 from dsv4doctor.report.rows import Row, Standing, in_flight_at_sending, row_of
 
 LATENCIES = (
@@ -55,7 +55,7 @@ def _count_latency(latency: Mapping[str, Histogram], record: Mapping[str, Any], 
         samples["e2e_latency_ms"].append(row.e2e_latency_ms)
     if row.ttft_ms is not None:
         samples["ttft_ms"].append(row.ttft_ms)
-        gaps = (number(gap) for gap in sequence(record.get("itl_ms")))
-        samples["itl_ms"].extend(gap for gap in gaps if gap is not None)
+        gaps = sequence(record.get("itl_ms"))
+        samples["itl_ms"].extend(gap for gap in gaps if type(gap) is float or type(gap) is int)
     for key, found in samples.items():
         latency[key].add(found, corrupted=row.corrupted)
