@@ -17,7 +17,8 @@ import re
 from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
-from dsv4doctor.detect.quoting import Spans, quoted_spans
+from dsv4doctor.detect.encodings import BROKEN
+from dsv4doctor.detect.quoting import NOWHERE, Spans, quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.dsml.tolerant import Form, Fragment, fragments, may_hold_markup, written_calls
@@ -59,11 +60,16 @@ def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
         return
     if asks_about_markup(subject) and not _is_unmade_call(subject, text.text, pieces):
         return
-    quoted = quoted_spans(text.text)
+    quoted = _quotations(text)
     for piece in loose:
         if _counts(subject, piece, loose, quoted):
             yield _seen(text.where, text.text, piece, _RULE[piece.form])
             return
+
+
+def _quotations(text: Text) -> Spans:
+    """The text's quotations; none in a text with broken characters, whose marks are salad too."""
+    return NOWHERE if not text.signs.isdisjoint(BROKEN) else quoted_spans(text.text)
 
 
 def _counts(subject: Subject, piece: Fragment, loose: list[Fragment], quoted: Spans) -> bool:
@@ -116,20 +122,24 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
         piece = Fragment(form=Form.HALF, start=end.start(), end=end.end())
         yield _seen(text.where, text.text, piece, "the value runs into its own closer")
         return
+    quoted = _quotations(text)
     for piece in _strong(pieces):
-        if not text.code.covers(piece.start):
+        bare = piece.form is Form.BARE
+        if not text.code.covers(piece.start) and not (bare and quoted.covers(piece.start)):
             yield _seen(text.where, text.text, piece, "unmatched markup inside an argument value")
             return
 
 
 def _strong(pieces: tuple[Fragment, ...]) -> list[Fragment]:
-    return [p for p in pieces if p.form not in (Form.PLAIN, Form.ATTRIBUTE, Form.BARE)]
+    return [p for p in pieces if p.form not in (Form.PLAIN, Form.ATTRIBUTE)]
 
 
 def _is_document(pieces: tuple[Fragment, ...], text: str) -> bool:
     """True when every tag that opens is closed again and in order: a file about markup, no
     remnant."""
     open_elements: list[str | None] = []
+    if all(piece.form is Form.BARE for piece in pieces):
+        return False
     for piece in pieces:
         if piece.form in (Form.HALF, Form.TORN, Form.ATTRIBUTE):
             return False

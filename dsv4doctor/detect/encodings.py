@@ -6,11 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import regex
 
 # Runs that are tried; a text in a Western language has many that are no mojibake.
 _MAX_RUNS = 2000
+# Finds of one kind that are told: the first ones may be quoted or in code.
+_MAX_TOLD = 64
 REPLACEMENT = "\ufffd"
 # Runs of what UTF-8 bytes look like when each is read as one character of a Western code page.
 _LATIN_LEAD = "[\u00c2-\u00f4\u0192\u0160\u0152\u017d\u0153\u0161\u0178]"
@@ -29,30 +32,40 @@ _GBK_DEBRIS = re.compile("锟斤拷|烫烫烫|屯屯屯|鈥[檛渢溿]")
 _BYTE_LEVEL = re.compile(r"(?:\w?[ĠĊ]\w*\W?){2,}|(?:▁[^\W_]+){2,}")
 # Never in a text on purpose: C0 and C1 controls but the ones that terminals and man pages use.
 _CONTROL = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ufdd0-\ufdef]")
+# Single characters that show by themselves that bytes were lost.
+BROKEN = frozenset(
+    {REPLACEMENT, *map(chr, (*range(8), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F))}
+)
 _UNASSIGNED = regex.compile(r"[\p{Cn}--[\U0001F000-\U0001FBFF\u20C0-\u20CF]]", flags=regex.V1)
+_REPLACED = re.compile(REPLACEMENT)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, int, int]]:
-    """(what it is, start, end) for every trace, the surest first; `signs` are the text's."""
+    """(what it is, start, end) for every trace, kind by kind; `signs` are the text's."""
     # What one character tells is looked for among the distinct ones first.
     distinct = "".join(signs)
-    if _CONTROL.search(distinct) and (match := _CONTROL.search(text)):
-        yield "a control character", *match.span()
+    if _CONTROL.search(distinct):
+        yield from _told("a control character", _CONTROL, text)
     if text.isascii():
         return
-    if _SURROGATE.search(distinct) and (match := _SURROGATE.search(text)):
-        yield "a lone surrogate", *match.span()
-    if REPLACEMENT in signs and (at := text.find(REPLACEMENT)) >= 0:
-        yield "U+FFFD, bytes that were no UTF-8", at, at + 1
+    if _SURROGATE.search(distinct):
+        yield from _told("a lone surrogate", _SURROGATE, text)
+    if REPLACEMENT in signs:
+        yield from _told("U+FFFD, bytes that were no UTF-8", _REPLACED, text)
     if _LEADS.search(distinct):
         yield from _mojibake(text)
-    if not signs.isdisjoint("锟烫屯鈥") and (match := _GBK_DEBRIS.search(text)):
-        yield "UTF-8 read as GBK", *match.span()
-    if not signs.isdisjoint("Ġ▁Ċ") and (match := _BYTE_LEVEL.search(text)):
-        yield "vocabulary pieces not decoded", *match.span()
-    if _UNASSIGNED.search(distinct) and (match := _UNASSIGNED.search(text)):
-        yield "an unassigned code point", *match.span()
+    if not signs.isdisjoint("锟烫屯鈥"):
+        yield from _told("UTF-8 read as GBK", _GBK_DEBRIS, text)
+    if not signs.isdisjoint("Ġ▁Ċ"):
+        yield from _told("vocabulary pieces not decoded", _BYTE_LEVEL, text)
+    if _UNASSIGNED.search(distinct):
+        yield from _told("an unassigned code point", _UNASSIGNED, text)
+
+
+def _told(what: str, pattern: Any, text: str) -> Iterator[tuple[str, int, int]]:
+    for match in islice(pattern.finditer(text), _MAX_TOLD):
+        yield what, *match.span()
 
 
 def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:

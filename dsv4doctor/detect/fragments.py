@@ -3,7 +3,7 @@
 One odd token is a typo, an abbreviation or code; what tells salad is that oddities crowd. Each kind
 has a weight, and the heaviest window of a text is compared with a limit. Kinds and weights were
 chosen so that manual pages in 25 languages, source code in 19 and message catalogues in 40 stay far
-below it. A pass over the text's word pairs clears healthy text before any pattern runs.
+below it. A pass over the text's small words clears healthy text before any pattern runs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from dsv4doctor.detect.neighbours import (
+    SUFFIXES,
+    codes_of,
+    holds_odd_pair,
+    may_switch,
+    odd_pairs,
+)
 from dsv4doctor.detect.signs import signs_of
 from dsv4doctor.detect.switches import switches
 
@@ -22,13 +29,16 @@ WINDOW_CHARS = 170
 # Weight in a window from which it is salad; source code in arguments is given more room.
 LIMIT = 2.4
 _MORE_IN_CALLS = 1.0
+# The same for half a line, where oddities of two kinds or more stand side by side.
+DENSE_CHARS = 40
+DENSE_LIMIT = 1.8
+_DENSE_KINDS = 2
 # Weight that the telling kinds must bring before the supporting ones are looked for.
-_FLOOR = 1.4
+_FLOOR = 0.7
 _MIN_CHARS = 24
 # Finds of one kind that are weighed; a text with more is decided by these.
 _MAX_FOUND = 500
 
-_ARTICLES = ("the", "a", "an")
 _NEVER_AFTER_ARTICLE = (
     "the", "a", "an", "of", "are", "were", "was", "than", "because", "which", "that", "they",
 )  # fmt: skip
@@ -36,25 +46,11 @@ _PREPOSITIONS = ("of", "by", "with", "from", "for", "into", "than")
 _NEVER_AFTER_PREPOSITION = ("of", "by", "is", "are", "was", "were", "and", "than", "to")
 _NEVER_TWICE = ("the", "of", "to", "by", "and", "is", "with", "for", "which", "so", "und", "then")
 _AFTER_OPERATOR = ("of", "the", "which", "to", "then", "und", "was", "were", "with")
-_SUFFIXES = (
-    "ing", "tion", "tions", "sion", "sions", "ization", "isation", "ment", "ments", "ness", "ously",
-    "ically", "ating", "ified",
-)  # fmt: skip
 _IN_CELL = ("of", "were", "then", "and", "the", "to", "was", "which", "by")
 
 
 def _any(words: tuple[str, ...]) -> str:
     return "|".join(words)
-
-
-# Before any kind is looked for, one of these has to be there: the oddities that salad always has
-# some of. Each is run only where its word is there and starts with a literal, so that the search
-# runs at memory speed over healthy text.
-_AFTER_ARTICLE = {
-    article: re.compile(rf" {article} (?:(?:{_any(_NEVER_AFTER_ARTICLE)})[ \n]|[:;,.=)|>]+ )")
-    for article in _ARTICLES
-}
-_DOUBLED = {word: (f" {word} {word} ", f" {word} {word}\n") for word in (*_NEVER_TWICE, "minus")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +89,7 @@ _PAIR_KINDS = (
     _kind(
         "article and mark",
         0.9,
-        r"(?:the(?<![\w'-]the)|an(?<![\w'-]an)|a(?<![\w'-]a)) [:;,.=)|>]+(?=[ \n])",
+        r"(?:the(?<![\w'-]the)|an(?<![\w'-]an)|a(?<![\w'-]a)(?! =)) [:;,.=)>]+(?=[ \n])",
     ),
     _kind(
         "preposition",
@@ -105,9 +101,9 @@ _PAIR_KINDS = (
         0.7,
         rf"(?<![\w'-])(?P<again>{_any(_NEVER_TWICE)}|minus) (?P=again)(?![\w'-])",
     ),
-    _kind("operator", 0.8, rf"[=|+<>&*](?<=\w .)[=|+<>&*]* (?:{_any(_AFTER_OPERATOR)})(?= )"),
+    _kind("operator", 0.8, rf"[=+<>&*](?<=\w .)[=+<>&*]* (?:{_any(_AFTER_OPERATOR)})(?= )"),
     _kind("cell", 0.8, rf"(?<=\| )(?:[)\]}}]+|{_any(_IN_CELL)})(?:--)?(?= \|)"),
-    _kind("suffix", 1.0, rf"(?<=[\w,;] )(?:{_any(_SUFFIXES)})(?= )", cap=4),
+    _kind("suffix", 1.0, rf"(?:^|(?<=[\w,;)}}>|-] ))(?:{_any(SUFFIXES)})(?= )", cap=4),
 )
 _DASH = _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)", ("--",))
 # What every such dash ends with, faster to look for.
@@ -139,6 +135,19 @@ _SUPPORTING_KINDS = (
     _kind("open end", 0.8, r"[a-z]{2,}[(\[{]{1,2}\"?\s*\Z"),
 )
 _SWITCH = _Kind("switch", 0.75, re.compile(""), (), 6)
+_NEVER = _Kind("never side by side", 0.9, re.compile(""), (), 4)
+# Kinds about words: thick marks alone are somebody's notation.
+_WORD_KINDS = frozenset(
+    {_SWITCH, _NEVER, *(k for k in _PAIR_KINDS if k.name in ("article", "twice", "suffix"))}
+    | {k for k in _PAIR_KINDS if k.name == "preposition"}
+)
+_CLOSED_WORD = _kind("closed word", 0.5, r"(?<=[^\W\d_] )[a-z]{2,12}\)(?= [^\W\d_])")
+# Counted only where oddities stand thick: by themselves any text has them.
+_LOOSE_KINDS = (
+    _CLOSED_WORD,
+    _kind("torn word", 0.5, r"(?<=[^\W\d_] )[a-z]{2,12}--?(?= [^\W\d_])"),
+    _kind("loose mark", 0.5, r"(?<=[\w,;)}|_>-] )(?!- )[,;)}\]|_=>*-]{1,3}(?= \S)", cap=3),
+)
 _CLOSER = _kind(
     "closer", 0.7, r"(?<=[\w,.\]}] )[)\]}]+[;,.]?(?=[ \n]|\Z)|(?<=[a-z]{2})\)(?= [a-z|])"
 )
@@ -163,40 +172,60 @@ def debris(prose: str, signs: frozenset[str], *, in_call: bool) -> str | None:
         odd.extend(_found(kind, prose))
     odd.extend(o for o in _found(_CLOSER, prose) if _closes_nothing(prose, o[0]))
     odd.sort(key=lambda o: o[:2])
-    best, begin, end = _heaviest(odd)
-    if best < LIMIT + (_MORE_IN_CALLS if in_call else 0.0):
+    found = _crowd(odd, prose, in_call=in_call)
+    if found is None:
         return None
+    begin, end = found
     pieces = [prose[at:stop].strip() for at, stop, _ in odd if begin <= at <= end]
     shown = ", ".join(repr(piece[:20]) for piece in dict.fromkeys(pieces))
     return f"broken sentences at {begin}: {shown[:160]}"
 
 
+def _crowd(odd: list[_Odd], prose: str, *, in_call: bool) -> tuple[int, int] | None:
+    """Where oddities stand so thick that it is salad: first and last of them."""
+    best, begin, end = _heaviest([o for o in odd if o[2] is not _NEVER], WINDOW_CHARS)
+    if best >= LIMIT + (_MORE_IN_CALLS if in_call else 0.0):
+        return begin, end
+    if not any(kind in _WORD_KINDS for *_, kind in odd):
+        return None
+    thick = _apart(odd + [o for kind in _LOOSE_KINDS for o in _found(kind, prose)], prose)
+    best, begin, end = _heaviest(thick, DENSE_CHARS)
+    kinds = {kind for at, _, kind in thick if begin <= at <= end}
+    if best < DENSE_LIMIT + (_MORE_IN_CALLS if in_call else 0.0) or not kinds & _WORD_KINDS:
+        return None
+    return (begin, end) if len(kinds) >= _DENSE_KINDS or _NEVER in kinds else None
+
+
+def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
+    """The finds that do not overlap, the heavier one of two that do."""
+    kept: list[_Odd] = []
+    for find in sorted(odd, key=lambda o: o[:2]):
+        at, _, kind = find
+        if kind is _CLOSED_WORD and not _closes_nothing(prose, find[1] - 1):
+            continue
+        if kept and at < kept[-1][1]:
+            if kind.weight > kept[-1][2].weight:
+                kept[-1] = find
+        else:
+            kept.append(find)
+    return kept
+
+
 def _telling(prose: str, signs: frozenset[str]) -> Iterator[_Odd]:
-    vocabulary = set(prose.split())
-    if (
-        not vocabulary.isdisjoint(_SUFFIXES)
-        or ("|" in signs and "| " in prose and "--" in prose)
-        or _has_odd_pair(prose, vocabulary)
-    ):
+    codes = codes_of(prose)
+    odd = holds_odd_pair(codes)
+    if odd or ("|" in signs and "| " in prose and "--" in prose):
         for kind in _PAIR_KINDS:
             yield from _found(kind, prose)
+    if odd:
+        for start, end in odd_pairs(prose):
+            yield start, end, _NEVER
     for kind in _MARK_KINDS:
         if not kind.needs.isdisjoint(signs) and _may_find(kind, prose, signs):
             yield from _found(kind, prose)
-    for start, end in switches(prose, vocabulary):
-        yield start, end, _SWITCH
-
-
-def _has_odd_pair(prose: str, vocabulary: set[str]) -> bool:
-    """True where an article stands before what it never does, or a small word stands twice."""
-    for article in vocabulary & _AFTER_ARTICLE.keys():
-        if _AFTER_ARTICLE[article].search(prose):
-            return True
-    for word in vocabulary & _DOUBLED.keys():
-        twice, at_line_end = _DOUBLED[word]
-        if twice in prose or at_line_end in prose:
-            return True
-    return False
+    if may_switch(codes):
+        for start, end in switches(prose):
+            yield start, end, _SWITCH
 
 
 def _may_find(kind: _Kind, prose: str, signs: frozenset[str]) -> bool:
@@ -218,14 +247,14 @@ def _closes_nothing(prose: str, at: int) -> bool:
     return opened <= closed
 
 
-def _heaviest(odd: list[_Odd]) -> tuple[float, int, int]:
+def _heaviest(odd: list[_Odd], window: int) -> tuple[float, int, int]:
     """The greatest weight in a window, each kind counted up to its cap, and where the window is."""
     best, begin, end = 0.0, 0, 0
     first = 0
     counts = Counter[_Kind]()
     for at, _, kind in odd:
         counts[kind] += 1
-        while at - odd[first][0] > WINDOW_CHARS:
+        while at - odd[first][0] > window:
             counts[odd[first][2]] -= 1
             first += 1
         total = sum(min(count, kind.cap) * kind.weight for kind, count in counts.items())

@@ -25,6 +25,7 @@ from dsv4doctor.detect.periods import (
     Period,
     compressed_share,
     novelty,
+    recurs,
     tail_period,
     words_of,
 )
@@ -206,7 +207,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
         ):
             yield _flood(text, period)
             return
-        if compressed_share(text.text.rstrip()[-SHARE_TAIL:]) > _COMPRESSIBLE:
+        body = text.text.rstrip()
+        if not recurs(body) or compressed_share(body[-SHARE_TAIL:]) > _COMPRESSIBLE:
             continue
         if (what := _collapse(text, cut=cut)) and not asks_for_repetition(subject):
             yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=what)

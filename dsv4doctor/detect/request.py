@@ -43,7 +43,7 @@ _NONSENSE_TALK = re.compile(
     r"nonsens|gibberish|random|scrambl|shuffl|salad|jabberwock|garbl|obfuscat|cipher|cypher|encrypt|"
     r"encode|anagram|made[- ]up|invent|voucher|password|passphrase|tokens?\b|fragments?|subwords?|bpe\b|"
     r"lorem|corrupt|noise|fuzz|typo|stutter|glossolal|dada|keyboard|乱码|随机|胡言|случайн|aleatori|zufäll|"
-    r"aléatoire|無意味|ランダム",
+    r"aléatoire|無意味|ランダム|stop[- ]?words?|function words|(?:common|frequent)\w* (?:\w+ )?words|word (?:list|frequenc)|prepositions",
     re.IGNORECASE,
 )
 

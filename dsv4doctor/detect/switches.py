@@ -11,46 +11,43 @@ from collections.abc import Iterator
 
 # Function words and the languages that share them. Two in a row that no language shares are a
 # switch.
-_FUNCTION_WORDS = {
-    "en": "the of and which with this that from have because their would about",
+FUNCTION_WORDS = {
+    "en": "the of and which with this that from have because their would about then",
     "de": "und nicht mit ist das auf eine einen einem eines dem wird auch werden oder nach wie sich"
-    " durch der unter über dann wenn sind zur zum",
+    " durch der die unter über dann wenn sind zur zum",
     "fr": "les dans pour avec sont une cette leur mais aussi nous vous est ces aux",
-    "es": "los las pero luego para como muy más está ustedes",
-    "it": "della che gli sono anche perché nella questo più di delle",
-    "pt": "não uma dos são também você mais pelo para como das",
-    "nl": "het een niet voor naar wordt zijn ook of van werden wordt dan",
-    "sv": "och att inte för som till från är ett",
-    "da": "og af ikke til være som ett",
-    "pl": "nie się jest przez oraz które dla",
+    "es": "los las pero luego para como muy más está este ustedes una",
+    "it": "della che gli sono anche perché nella questo più di delle una",
+    "pt": "não uma dos são também você mais pelo para como das está este destes sua quando",
+    "nl": "het een niet voor naar wordt zijn ook of van werden wordt dan af der die",
+    "sv": "och att inte för som från är ett",
+    "da": "og af ikke til være som ett der",
+    "pl": "nie się jest przez oraz które dla ile",
     "tr": "bir ve için ile olarak değil",
-    "ro": "și este pentru sunt care",
+    "gl": "para como este está dos das uma unha",
+    "ro": "și este pentru sunt",
 }
 _LANGUAGES: dict[str, frozenset[str]] = {}
-for _language, _words in _FUNCTION_WORDS.items():
+for _language, _words in FUNCTION_WORDS.items():
     for _word in _words.split():
         _LANGUAGES[_word] = _LANGUAGES.get(_word, frozenset()) | {_language}
 _FUNCTION = re.compile(
     r"(?<![\w'’./_-])(?:" + "|".join(map(re.escape, _LANGUAGES)) + r")(?![\w'’./_-])"
 )
-_ENGLISH = frozenset(word for word, ls in _LANGUAGES.items() if "en" in ls)
-_OTHERS = frozenset(_LANGUAGES) - _ENGLISH
+_ALL = frozenset(FUNCTION_WORDS)
 # Two function words further apart than this belong to different clauses.
 _SWITCH_CHARS = 44
 # Marks that set a foreign phrase apart: a quotation, a list, a citation.
 _PARTING = re.compile(r"[\n.;:!?\"“”«»()|,]")
 
 
-def switches(prose: str, vocabulary: set[str]) -> Iterator[tuple[int, int]]:
-    """Where the language changes between two neighbouring function words of one clause.
+def spoken_by(word: str) -> frozenset[str]:
+    """The languages that have the function word; every one for any other word."""
+    return _LANGUAGES.get(word, _ALL)
 
-    `vocabulary` are the blank-separated words of `prose`, which the caller has at hand.
-    """
-    if vocabulary.isdisjoint(_OTHERS):
-        return
-    spoken = _LANGUAGES.keys() & vocabulary
-    if not spoken or frozenset.intersection(*(_LANGUAGES[word] for word in spoken)):
-        return
+
+def switches(prose: str) -> Iterator[tuple[int, int]]:
+    """Where the language changes between two neighbouring function words of one clause."""
     end, speaking = -_SWITCH_CHARS - 1, frozenset[str]()
     for match in _FUNCTION.finditer(prose):
         languages = _LANGUAGES[match.group()]

@@ -21,7 +21,7 @@ from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
 from dsv4doctor.detect.fragments import debris
 from dsv4doctor.detect.misspelling import misspelt
-from dsv4doctor.detect.quoting import quoted_spans
+from dsv4doctor.detect.quoting import Spans, quoted_spans
 from dsv4doctor.detect.request import (
     asks_for_languages,
     asks_for_nonsense,
@@ -44,6 +44,8 @@ _STRAY = regex.compile(
     rf"(?<={_IDEOGRAPH}[ ]?)(?:the|which|of|ing|tion|that|was|were|with)(?=[ ]?{_IDEOGRAPH})"
 )
 _MIN_STRAYS = 2
+# Kinds of broken characters that no quotation holds all at once.
+_KINDS_NOT_QUOTED = 3
 # A language named this near a foreign word explains it.
 _NAMED_WITHIN = 48
 # Names of tools and of paths are looked at whole: one glued foreign letter is one too many.
@@ -84,17 +86,25 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 
 def _bytes(subject: Subject, text: Text) -> Iterator[Seen]:
+    quoted: Spans | None = None
+    excused = set[str]()
     for what, start, end in broken_characters(text.text, text.signs):
         piece = text.text[start:end]
-        if text.code.covers(start) or quoted_spans(text.text).covers(start):
+        if text.code.covers(start) or piece in subject.prompt:
             continue
-        if piece in subject.prompt or _talks_of_encodings(subject.prompt):
-            continue
+        if quoted is None:
+            quoted = quoted_spans(text.text)
+            if _talks_of_encodings(subject.prompt):
+                return
         at_cut = (
             subject.finish in ("length", None)
             and text.text.rstrip(REPLACEMENT + " \n")[start:] == ""
         )
         if piece == REPLACEMENT and (at_cut or "U+FFFD" in text.text):
+            continue
+        # A quotation shows one kind of damage; salad has quotation marks of its own.
+        if quoted.covers(start) and len(excused | {what}) < _KINDS_NOT_QUOTED:
+            excused.add(what)
             continue
         yield _seen(text, f"{what}, {span(text.text, max(0, start - 8), end + 8)}")
         return

@@ -156,3 +156,10 @@ def test_fires(exchange: Exchange) -> None:
 @pytest.mark.parametrize("exchange", STAYS_QUIET.values(), ids=STAYS_QUIET)
 def test_stays_quiet(exchange: Exchange) -> None:
     assert "dsml_leak" not in labels(exchange)
+
+
+def test_a_bare_marker_in_an_argument_is_a_leak_unless_it_is_quoted() -> None:
+    leaked = {"path": "a", "content": ">>｜DSML｜｜DSML｜/｜DSML｜//"}
+    quoted = {"path": "a.py", "content": 'MARK = "｜DSML｜"\nprint(MARK in line)\n'}
+    assert "dsml_leak" in labels(reply(None, call("write_file", leaked)))
+    assert "dsml_leak" not in labels(reply(None, call("write_file", quoted)))

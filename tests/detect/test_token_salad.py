@@ -137,3 +137,58 @@ def test_fires(exchange: Exchange) -> None:
 @pytest.mark.parametrize("exchange", STAYS_QUIET.values(), ids=STAYS_QUIET)
 def test_stays_quiet(exchange: Exchange) -> None:
     assert "token_salad" not in labels(exchange)
+
+
+# Half a line of debris in a long sound text: told by how thick the oddities stand.
+@pytest.mark.parametrize(
+    "debris",
+    [
+        "of then-- the ,- ing und which =>",
+        "mit the of ization ); was los",
+        "pour was und nicht ___ ment |",
+        "to of by the dans los which then",
+    ],
+)
+@pytest.mark.parametrize("place", ["start", "middle", "end"])
+def test_half_a_line_of_debris_is_told_anywhere(debris: str, place: str) -> None:
+    sound = "The worker takes the next job from the queue and writes its result to the log. "
+    text = {
+        "start": debris + " " + sound * 12,
+        "middle": sound * 6 + debris + " " + sound * 6,
+        "end": sound * 12 + debris,
+    }[place]
+    assert "token_salad" in labels(reply(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if (a == b && (c)) return a; // a = the sum, b = the rest; then a == c => done",
+        "Der Dienst ist auf dem Host, the one with the blue label, und wird nicht gestartet.",
+        "She took care of the sheep, and till the very soil was tilled, they were at it.",
+        "| the | of | and |\n|---|---|---|\n| 12 | 7 | 3 |",
+        "Het hangt af van de gebruikte media; sluit anders af met de optie die u wilt.",
+        "Você não está vendo uma das páginas; ela está disponível para todos os usuários.",
+    ],
+)
+def test_words_side_by_side_that_are_no_debris(text: str) -> None:
+    assert "token_salad" not in labels(reply(text * 3))
+
+
+# The bare marker, U+FFFD and control characters among quotation marks of the salad's own.
+DAMAGED = (
+    ' work assign “"\ufffd p stack first ent\x04Attribute. comma O 10 work up--+()", matching one'
+    ' "- imple elestelse liimp｜DSML｜*,\ufffdieque posi in else provide \'" strings common\n'
+    + "The worker takes the next job from the queue and writes its result to the log.\n" * 30
+    + ' runtime\x03 given step "\ufffd" were -- then\n'
+)
+
+
+def test_quotation_marks_of_salad_quote_nothing() -> None:
+    assert "dsml_leak" in labels(reply(DAMAGED))
+    assert "token_salad" in labels(reply(DAMAGED))
+
+
+def test_a_short_quotation_of_damage_is_no_damage() -> None:
+    text = 'The page shows "caf\ufffd" where it should show "café".'
+    assert "token_salad" not in labels(reply(text, prompt="Why is the name broken on my page?"))

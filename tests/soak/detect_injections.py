@@ -342,13 +342,13 @@ def injections() -> tuple[Injection, ...]:
             _loop(lambda r: r.choice("!?M的"), 200, "length"),
         )
     )
-    for size in (30, 60, 120, 300):
+    for size in (30, 45, 60, 120, 300):
         made.append(Injection(f"salad: scripts, {size}", "token_salad", 0.95, _scripts(size)))
         made.append(
             Injection(
                 f"salad: word pieces, {size}",
                 "token_salad",
-                {30: 0.0, 60: 0.8}.get(size, 0.95),
+                {30: 0.8}.get(size, 0.95),
                 _pieces(size),
             )
         )
