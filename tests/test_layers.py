@@ -16,18 +16,19 @@ VOCABULARY = {path.stem for path in ROOT.glob("*.py")} - {"__init__", "__main__"
 ALLOWED: dict[str, set[str]] = {
     "cli": {"flows", "report"},
     "flows": {
-        "artifacts", "audit", "checksum", "client", "deploy", "detect", "dsml", "experiment",
-        "hosts", "lab", "load", "patching", "probe", "report", "sglang_log", "sizing", "stats",
-        "throughput",
+        "artifacts", "audit", "checksum", "client", "deploy", "detect", "differential", "dsml",
+        "experiment", "hosts", "lab", "load", "patching", "probe", "report", "sglang_log",
+        "sizing", "stats", "throughput", "tracing",
     },
     "detect": {"dsml"},
     "load": {"client"},
     "deploy": {"hosts", "client"},
     "checksum": {"kernels", "hosts"},
     "probe": {"kernels"},
-    "experiment": set(), "dsml": set(), "stats": set(), "sizing": set(), "report": set(),
+    "experiment": set(), "differential": set(), "dsml": set(), "stats": set(), "sizing": set(),
+    "report": set(),
     "sglang_log": set(), "audit": set(), "patching": set(), "client": set(), "hosts": set(),
-    "artifacts": set(), "kernels": set(), "lab": set(), "throughput": set(),
+    "artifacts": set(), "kernels": set(), "lab": set(), "throughput": set(), "tracing": set(),
 }  # fmt: skip
 
 HEAVY = {

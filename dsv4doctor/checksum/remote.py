@@ -65,6 +65,18 @@ def run_job(transport: Transport, job: Mapping[str, Any], where: Where) -> dict[
     Raises:
         HostError: if the host could not run it; the problem says what it said.
     """
+    timeout_s = float(job.get("time_budget_s") or 0) + SLACK_S
+    return run_program(transport, program(job), where, timeout_s)
+
+
+def run_program(
+    transport: Transport, text: bytes, where: Where, timeout_s: float
+) -> dict[str, Any]:
+    """The JSON object that a Python program prints on the host of `transport`.
+
+    Raises:
+        HostError: if the host could not run it; the problem says what it said.
+    """
     choose = FIND_PYTHON if where.python is None else f"python={shlex.quote(where.python)}\n"
     # Caches go to the directory that is removed afterwards; no bytecode beside the libraries.
     script = (
@@ -72,9 +84,8 @@ def run_job(transport: Transport, job: Mapping[str, Any], where: Where) -> dict[
         'export TRITON_CACHE_DIR="$TMPDIR/triton" PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1\n'
         'exec "$python" -\n'
     )
-    timeout_s = float(job.get("time_budget_s") or 0) + SLACK_S
     result = transport.run(
-        Command(script=script, stdin=program(job), timeout_s=timeout_s, prefix=where.prefix)
+        Command(script=script, stdin=text, timeout_s=timeout_s, prefix=where.prefix)
     )
     said = _last_words(result.stderr)
     if result.exit_code:

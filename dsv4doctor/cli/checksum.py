@@ -9,6 +9,7 @@ import typer
 
 from dsv4doctor.cli import options
 from dsv4doctor.cli.checksum_flags import Flags, with_flags
+from dsv4doctor.cli.checksum_live import live
 from dsv4doctor.cli.console import say
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.errors import UsageError
@@ -25,6 +26,9 @@ app = typer.Typer(
 DEFAULT_SEED = 42
 DEFAULT_TIME_BUDGET_S = 300.0
 DEFAULT_DEPTHS = "1,2,4,8"
+
+
+app.command("live")(live)
 
 
 @app.callback(invoke_without_command=True)

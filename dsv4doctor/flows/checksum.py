@@ -82,7 +82,7 @@ def _answers(job: Mapping[str, Any], targets: Targets) -> tuple[HostResult[dict[
     from dsv4doctor.hosts.inventory import read_inventory
     from dsv4doctor.hosts.local import LocalTransport
 
-    where = Where(python=targets.python, prefix=_split_prefix(targets.prefix))
+    where = Where(python=targets.python, prefix=split_prefix(targets.prefix))
     by_name = {
         str(host): host for host in read_inventory(targets.ssh_hosts, targets.ssh_host_files)
     }
@@ -98,7 +98,12 @@ def _answers(job: Mapping[str, Any], targets: Targets) -> tuple[HostResult[dict[
     return fan_out(list(by_name), connect, lambda t: run_job(t, job, where))
 
 
-def _split_prefix(text: str) -> tuple[str, ...]:
+def split_prefix(text: str) -> tuple[str, ...]:
+    """The words of `--remote-prefix`.
+
+    Raises:
+        UsageError: if its quotes do not match.
+    """
     try:
         return tuple(shlex.split(text))
     except ValueError as error:

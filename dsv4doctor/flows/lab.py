@@ -25,6 +25,7 @@ from dsv4doctor.lab.releases import COARSE_BARRIER_VARIABLE, EARLY_SEND_VARIABLE
 if TYPE_CHECKING:
     from dsv4doctor.lab.config import EngineConfig
     from dsv4doctor.lab.http_log import PoolSizes
+    from dsv4doctor.lab.probe_state import LabProbe
 
 __all__ = [
     "LabPlan",
@@ -73,6 +74,7 @@ def serve_lab(plan: LabPlan) -> int:
     import sys
 
     from dsv4doctor.lab.http_log import log, log_boot
+    from dsv4doctor.lab.probing import listening
 
     config = engine_config(options, plan.physics)
     served = _served(options, config, _ground_truth_path(options))
@@ -84,7 +86,8 @@ def serve_lab(plan: LabPlan) -> int:
     # milliseconds, so the loop must not wait five of them for its turn.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        return asyncio.run(served.serve())
+        with listening(served.probe, options.environment):
+            return asyncio.run(served.serve())
     finally:
         served.engine.close()
 
@@ -99,10 +102,12 @@ class _Served:
 
     engine: _Closing
     serve: Callable[[], Coroutine[Any, Any, int]]
+    probe: LabProbe | None = None
 
 
 def _served(options: LaunchOptions, config: EngineConfig, truth: Path | None) -> _Served:
     """The engine of this process's mode, not yet serving."""
+    from dsv4doctor.lab.probing import probed_decode, probed_engine
     from dsv4doctor.lab.server import serve, serve_role
 
     if options.disaggregation_mode == PREFILL:
@@ -114,17 +119,22 @@ def _served(options: LaunchOptions, config: EngineConfig, truth: Path | None) ->
         beside = truth and truth.with_name(f"{truth.stem}.prefill{truth.suffix}")
         prefill = PrefillEngine(config, beside, outbox.put)
         role = PrefillRole(prefill, options, outbox)
-        return _Served(prefill, lambda: serve_role(prefill, options, role))
+        probe = probed_engine(prefill.engine, options, role=PREFILL)
+        return _Served(prefill, lambda: serve_role(prefill, options, role, probe), probe)
     if options.disaggregation_mode == DECODE:
         from dsv4doctor.lab.pd.decode import DecodeEngine
         from dsv4doctor.lab.pd.roles import DecodeRole
 
         decode = DecodeEngine(config, truth)
-        return _Served(decode, lambda: serve_role(decode, options, DecodeRole(decode)))
+        probe = probed_decode(decode, options)
+        return _Served(
+            decode, lambda: serve_role(decode, options, DecodeRole(decode), probe), probe
+        )
     from dsv4doctor.lab.engine import Engine
 
     engine = Engine(config, truth)
-    return _Served(engine, lambda: serve(engine, options))
+    probe = probed_engine(engine, options)
+    return _Served(engine, lambda: serve(engine, options, probe), probe)
 
 
 def _resolve(plan: LabPlan) -> LaunchOptions:

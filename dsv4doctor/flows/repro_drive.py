@@ -48,6 +48,7 @@ class Work:
 
     `enough` is asked after each reply why nothing further need be sent (None: go on); what is in
     flight then is heard to its end, since hanging up is an event of its own to a server.
+    `sends_rid` has the server know each request by the id that its record has.
     """
 
     plan: ReproPlan
@@ -67,6 +68,7 @@ class Work:
     secrets: tuple[str, ...] = ()
     enough: Callable[[Tally], str | None] = lambda _: None
     drained: str = ""
+    sends_rid: bool = False
 
 
 def replay(work: Work) -> None:
@@ -98,6 +100,7 @@ def drive(work: Work, endpoint: Endpoint) -> None:
         stall_timeout_s=plan.stall_timeout_s,
         request_timeout_s=plan.request_timeout_s,
         extra_body=plan.extra_body,
+        names_requests=work.sends_rid,
         run_prefix=work.run.path.name.split("-", 1)[0].lower(),
     )
     state = RunState(plan.sessions, plan.turn_count, work.tally, len(work.done))

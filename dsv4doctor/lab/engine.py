@@ -114,7 +114,12 @@ class Engine:
         salt = self.config.seed.to_bytes(8, "little", signed=True)
         return _Work(
             request=request,
-            job=Job(rid=request.rid, tokens=tokens, digests=chain_digests(tokens)),
+            job=Job(
+                rid=request.rid,
+                room=request.room and request.room.number,
+                tokens=tokens,
+                digests=chain_digests(tokens),
+            ),
             plan=read(request, prompt),
             round_key=blake2b(tokens[:_OPENING_TOKENS].tobytes(), key=salt).digest(),
             batch_key=blake2b(tokens.tobytes(), key=salt).digest(),

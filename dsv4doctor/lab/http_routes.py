@@ -25,8 +25,10 @@ from dsv4doctor.lab.http_metrics import CONTENT_TYPE, Meter, render_loads, rende
 from dsv4doctor.lab.http_pacer import Pacer
 from dsv4doctor.lab.output.behaviour import behaviour_of
 from dsv4doctor.lab.output.complete import parse_complete
+from dsv4doctor.lab.probe_state import LabProbe
 from dsv4doctor.lab.requests import Generation
 from dsv4doctor.lab.rounds import Desk, JobState, Rounds, ServingEngine
+from dsv4doctor.probe_protocol import STATE_KEY
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
@@ -65,8 +67,15 @@ def unified_desk(engine: Engine, options: LaunchOptions) -> DeskOf:
 class LabServer:
     """One launch: the routes, and what they share."""
 
-    def __init__(self, engine: ServerEngine, options: LaunchOptions, desk_of: DeskOf) -> None:
+    def __init__(
+        self,
+        engine: ServerEngine,
+        options: LaunchOptions,
+        desk_of: DeskOf,
+        probe: LabProbe | None = None,
+    ) -> None:
         self._options = options
+        self._probe = probe
         behaviour = behaviour_of(
             options.parser_group, leaks_negative_numbers=engine.parser_leaks_negative_numbers
         )
@@ -158,15 +167,16 @@ class LabServer:
         return json_response(http_info.model_info(self._options))
 
     async def _server_info(self, _: web.Request) -> web.Response:
-        return json_response(
-            http_info.server_info(
-                self._options,
-                port=self.port,
-                version=self._behaviour.version,
-                engine=self.rounds.gauges,
-                throughput=self.meter.throughput(),
-            )
+        said = http_info.server_info(
+            self._options,
+            port=self.port,
+            version=self._behaviour.version,
+            engine=self.rounds.gauges,
+            throughput=self.meter.throughput(),
         )
+        if self._probe is not None:
+            said["internal_states"][0][STATE_KEY] = self._probe.status()
+        return json_response(said)
 
     async def _flush_cache(self, http: web.Request) -> web.Response:
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dsv4doctor.lab.content import ContentStore, page_count
 from dsv4doctor.lab.faults.fault import RowWrite
@@ -32,6 +32,9 @@ from dsv4doctor.lab.releases import Orderings
 from dsv4doctor.lab.streams import Mark, Timeline
 from dsv4doctor.lab.tokens import TokenIds
 
+if TYPE_CHECKING:
+    from dsv4doctor.lab.observing import EngineObserver
+
 LOAD_STREAMS = ("h2d index", "h2d main")
 
 
@@ -40,6 +43,7 @@ class Job:
     """One request on its way through a prefill."""
 
     rid: str
+    room: int | None = None
     tokens: TokenIds
     digests: Sequence[bytes]
     path: list[Node] = field(default_factory=list)
@@ -105,6 +109,7 @@ class Prefill:
         self.streams = EngineStreams(self.clock, physics.orderings, LOAD_STREAMS)
         self.index_stream, self.main_stream = self.streams.loads
         self.sender: Sender | None = None
+        self.observer: EngineObserver | None = None
 
     @property
     def layers(self) -> int:
@@ -144,6 +149,8 @@ class Prefill:
         loads = [load for job in jobs for load in job.loads]
         if not loads or self._host is None:
             return None
+        if self.observer is not None:
+            self.observer.begin_transfer()
         self.streams.start_loading()
         index_events, main_events = [], []
         for layer in range(self.layers):
@@ -151,7 +158,11 @@ class Prefill:
             main_ms = self._device.main[layer].shape[1] / self._physics.copy_bytes_per_ms
             for host, page in loads:
                 where = (self._host, host, self._device, page, layer)
+                if self.observer is not None:
+                    self.observer.before_load(self.index_stream, (host, page), layer)
                 self.index_stream.run("load", partial(copy_index_page, *where), index_ms)
+                if self.observer is not None:
+                    self.observer.after_load(self.index_stream, (host, page), layer)
                 self.main_stream.run("load", partial(copy_main_page, *where), main_ms)
             index_events.append(self.index_stream.record())
             main_events.append(self.main_stream.record())
@@ -164,6 +175,8 @@ class Prefill:
             TransferThreadDead: when a load is waited for that never lands.
         """
         self._write_rows(jobs)
+        if self.observer is not None:
+            self.observer.begin_step()
         self.streams.begin_step()
         events = self._queue_loads(jobs)
         if self.sender is not None:
@@ -173,8 +186,12 @@ class Prefill:
             forward.run("prepare", duration_ms=self._physics.slack_ms)
             for layer in range(self.layers):
                 self._launch_layer(jobs, layer, events)
+            if self.observer is not None:
+                self.observer.after_prefill(forward, jobs)
             done = forward.record()
         self.clock.wait(done)
+        if self.observer is not None:
+            self.observer.end_step()
         if events:
             # Nodes stay locked until both streams are through.
             self.clock.wait(events[0][-1])
@@ -189,6 +206,9 @@ class Prefill:
         forward.run("store", partial(self._store_fresh, jobs, layer))
         if events and self._physics.index_read_waits:
             self.streams.layer_gate(events[0][layer])
+        if self.observer is not None:
+            is_gated = self._physics.index_read_waits
+            self.observer.before_read(forward, jobs, layer, is_gated=is_gated)
         forward.run("read index", partial(self._read_index, jobs, layer))
         if events:
             self.streams.layer_gate(events[1][layer])
@@ -247,3 +267,5 @@ class Prefill:
             if host is not None and self._host is not None:
                 for layer in range(self.layers):
                     self._host.write(host, layer, content)
+                    if self.observer is not None and node is not None:
+                        self.observer.backed_up((host, node.device_page), layer)

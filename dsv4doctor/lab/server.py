@@ -20,6 +20,7 @@ from dsv4doctor.errors import EXIT_BUG, EXIT_DONE, DoctorError
 from dsv4doctor.lab.http_launch import LaunchOptions
 from dsv4doctor.lab.http_log import READY_LINE, log
 from dsv4doctor.lab.http_routes import DeskOf, Engine, LabServer, ServerEngine, unified_desk
+from dsv4doctor.lab.probe_state import LabProbe
 
 # What still runs when the end comes is cut off: the lab must be gone when its parent is.
 _SHUTDOWN_S = 0.2
@@ -35,18 +36,21 @@ class Role(Protocol):
     async def stop(self) -> None: ...
 
 
-async def serve(engine: Engine, options: LaunchOptions) -> int:
+async def serve(engine: Engine, options: LaunchOptions, probe: LabProbe | None = None) -> int:
     """Serve prefill and decode until a signal, or the parent's end. Returns the exit code.
 
     Raises:
         DoctorError: if the address cannot be listened on.
     """
-    return await _serve(LabServer(engine, options, unified_desk(engine, options)), options, None)
+    server = LabServer(engine, options, unified_desk(engine, options), probe)
+    return await _serve(server, options, None)
 
 
-async def serve_role(engine: ServerEngine, options: LaunchOptions, role: Role) -> int:
+async def serve_role(
+    engine: ServerEngine, options: LaunchOptions, role: Role, probe: LabProbe | None = None
+) -> int:
     """Serve one of the two, as `serve`."""
-    return await _serve(LabServer(engine, options, role.desk_of()), options, role)
+    return await _serve(LabServer(engine, options, role.desk_of(), probe), options, role)
 
 
 async def _serve(server: LabServer, options: LaunchOptions, role: Role | None) -> int:

@@ -117,5 +117,7 @@ def request_body(
     body["stream"] = script.stream
     if script.stream:
         body["stream_options"] = {"include_usage": True}
+    if options.names_requests:
+        body["rid"] = options.request_id(script.session, turn)
     body.update(options.extra_body)
     return body

@@ -23,7 +23,8 @@ class RunOptions:
     when the scripts come from a generator. `retries` repeats requests that failed before any token.
     `arrivals_s` holds sessions back: each to so many seconds after the first was taken.
     `salt` is new in every run: a prompt salted with it is in no server's cache, whoever sent the
-    same one before.
+    same one before. `names_requests` sends each request's id as SGLang's `rid` too, so that its
+    scheduler knows it by that name.
     """
 
     model: str
@@ -40,6 +41,7 @@ class RunOptions:
     run_prefix: str = "run"
     salt: str = field(default_factory=lambda: secrets.token_hex(_SALT_BYTES))
     headers: tuple[tuple[str, str], ...] = ()
+    names_requests: bool = False
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     report_interval_s: float = 0.25
 

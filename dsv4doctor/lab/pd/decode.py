@@ -24,6 +24,7 @@ from dsv4doctor.lab.groundtruth import INDEX_POOL, MAIN_POOL, GroundTruth, Stale
 from dsv4doctor.lab.latents import MAIN_PAGE_BYTES
 from dsv4doctor.lab.layouts import INDEX_FORMATS, INTERLEAVED_FORMATS, PAGE_TOKENS, Bytes
 from dsv4doctor.lab.model import Gathered, generate
+from dsv4doctor.lab.observing import DecodeObserver
 from dsv4doctor.lab.pd.physics import physics_of
 from dsv4doctor.lab.pd.transfer import page_times
 from dsv4doctor.lab.pd.wire import Chunk, Handover
@@ -81,6 +82,7 @@ class DecodeEngine:
         self._now_ms = 0.0
         self._generated = 0
         self._served = 0
+        self.observer: DecodeObserver | None = None
 
     @property
     def max_prompt_tokens(self) -> int:
@@ -205,6 +207,9 @@ class DecodeEngine:
                 heapq.heappush(reads, (stored_ms, number, layer))
                 continue
             self._store.advance(at_ms)
+            if self.observer is not None:
+                seat = seats[number]
+                self.observer.before_read(self._pool, seat.handover, seat.row, layer)
             self._read_layer(seats[number], layer)
             self._now_ms = max(self._now_ms, at_ms)
             if layer + 1 < self.config.layers:

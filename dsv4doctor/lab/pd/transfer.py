@@ -109,6 +109,8 @@ class TransferWorkers:
                 for page in range(pages):
                     read = partial(self._read, job, early, pool, layer, page)
                     worker.run("send early", read, size / self._physics.link_bytes_per_ms)
+                    if pool == INDEX_POOL and self._prefill.observer is not None:
+                        self._prefill.observer.sending(worker, job, page, layer)
         early.sent = worker.record()
         return early
 
@@ -171,6 +173,8 @@ class TransferWorkers:
         start_ms = self._free_at_ms(worker)
         size = main.nbytes + index_k.nbytes
         worker.run("send", duration_ms=size / self._physics.link_bytes_per_ms)
+        if self._prefill.observer is not None:
+            self._prefill.observer.sent_as_read(job, first)
         return Chunk(
             first=first,
             start_ms=start_ms,

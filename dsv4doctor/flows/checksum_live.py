@@ -1,0 +1,150 @@
+"""`checksum live`: follow index-K's bytes in running ranks, and name the hop where they change.
+
+The ranks are armed, a load is driven (or whatever is served is watched), the probes are drained
+beside it, and what they saw is joined: by page and layer within a rank, by room between a prefill
+and a decode rank, and by request with the replies' verdicts. Nothing is called clean by a detector
+that was not seen to catch a flipped byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dsv4doctor.artifacts.manifest import NewRun
+from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
+from dsv4doctor.codec import to_builtins
+from dsv4doctor.errors import EXIT_INTERRUPTED
+from dsv4doctor.finding import Severity
+from dsv4doctor.flows.checksum import Outcome
+from dsv4doctor.flows.checksum_live_plan import LivePlan, sites_of, with_probes
+from dsv4doctor.flows.checksum_live_ranks import Collector, Watch, begin_watch
+from dsv4doctor.flows.checksum_live_verdict import (
+    Seen,
+    body_of,
+    exit_code_of,
+    findings_of,
+    verdict_of,
+)
+from dsv4doctor.flows.live_target import Inspection, first_model, secrets_of, serving
+from dsv4doctor.flows.repro_drive import Work, drive
+from dsv4doctor.progress import Progress
+from dsv4doctor.redact import scrub_value
+from dsv4doctor.target import Endpoint
+
+if TYPE_CHECKING:
+    from dsv4doctor.report.document import Report
+
+OBSERVATIONS = "observations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOutcome:
+    """What `checksum live` has to say; `outcome.body` is the contract's `checksum` object."""
+
+    outcome: Outcome
+    report: Report
+    run_dir: str
+
+
+def run_live(
+    plan: LivePlan, progress: Progress, *, fail_on: Severity = Severity.WARNING
+) -> LiveOutcome:
+    """Do what `plan` says; everything seen is in the run directory when this returns.
+
+    Raises:
+        UsageError: if the plan cannot be carried out.
+        DoctorError: if no rank can be observed, or the lab does not start.
+    """
+    if plan.drives:
+        plan.load.check()
+    run = RunDirectory.create(
+        plan.load.output_dir,
+        NewRun(
+            command="checksum",
+            label="live",
+            argv=plan.load.argv,
+            details={"seed": plan.load.seed, "plan": plan.load.manifest()},
+        ),
+    )
+    try:
+        work = Work(plan.load, run, progress, sends_rid=True)
+        with with_probes(plan) as probed:
+            watch = _observe(probed, work, progress)
+        return _conclude(plan, work, watch, fail_on)
+    finally:
+        run.close()
+
+
+def _observe(plan: LivePlan, work: Work, progress: Progress) -> Watch:
+    """Arm, load, drain, disarm. Ctrl-C ends it in order, with `work.interrupted` set."""
+    with _served(plan, work, progress) as endpoint, sites_of(plan, endpoint) as sites:
+        watch = begin_watch(plan, sites, work.run.path / OBSERVATIONS)
+        progress.note(_armed(watch))
+        with Collector(watch) as collector:
+            try:
+                if plan.drives and endpoint is not None:
+                    drive(work, endpoint)
+                else:
+                    collector.wait(plan.watch_s)
+            except KeyboardInterrupt:
+                work.interrupted = True
+        return watch
+
+
+@contextmanager
+def _served(plan: LivePlan, work: Work, progress: Progress) -> Iterator[Endpoint | None]:
+    if not plan.has_server:
+        yield None
+        return
+    with serving(plan.load, work.run.path, progress) as endpoint:
+        work.secrets = secrets_of(endpoint)
+        work.target.update(base_url=endpoint.base_url, lab=plan.load.manifest()["lab"])
+        if not plan.drives:
+            inspection = Inspection(endpoint)
+            model = plan.load.model or first_model(endpoint, work.secrets)
+            work.target.update(scrub_value(inspection.result(model), work.secrets))
+        yield endpoint
+
+
+def _armed(watch: Watch) -> str:
+    tested = "with the detector's self-test" if watch.tests else "without a self-test"
+    return f"{len(watch.ranks)} ranks observed {tested}: {', '.join(r.name for r in watch.ranks)}"
+
+
+def _conclude(plan: LivePlan, work: Work, watch: Watch, fail_on: Severity) -> LiveOutcome:
+    """Judge, and write what was judged before it is shown."""
+    from dsv4doctor.report.checksum_live import build_live_report
+    from dsv4doctor.report.formats import markdown
+
+    run = work.run
+    seen = Seen.of(plan, work, watch, list(run.records()))
+    verdict = verdict_of(seen)
+    findings = findings_of(seen, verdict)
+    code = exit_code_of(verdict, findings, fail_on)
+    if work.interrupted:
+        code = EXIT_INTERRUPTED
+    live: dict[str, Any] = to_builtins(body_of(seen))
+    body = {"hosts": [], "checks": seen.checks(), "live": live}
+    report = build_live_report(
+        verdict, live, findings=[to_builtins(finding) for finding in findings], exit_code=code
+    )
+    run.amend(target=work.target)
+    run.write_findings(to_builtins(findings))
+    run.write_summary({"verdict": verdict, "exit_code": code, "checksum": to_builtins(body)})
+    run.write_text(REPORT_MARKDOWN, markdown.render(report))
+    _write_page(run, report)
+    run.finish()
+    return LiveOutcome(
+        outcome=Outcome(verdict=verdict, exit_code=code, findings=findings, body=body),
+        report=report,
+        run_dir=str(run.path),
+    )
+
+
+def _write_page(run: RunDirectory, report: Report) -> None:
+    from dsv4doctor.flows.report_page import REPORT_HTML, html_page
+
+    run.write_text(REPORT_HTML, html_page(report, run.records()))

@@ -1,0 +1,278 @@
+"""The ranks under observation: found, armed, drained while the load goes on, and let go.
+
+A rank or a host that stops answering is noted and asked no more; what it had told before counts.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dsv4doctor import probe_protocol as protocol
+from dsv4doctor.artifacts.jsonlines import encode
+from dsv4doctor.checksum.probe_sites import Answered, Ask, Site
+from dsv4doctor.errors import DoctorError
+from dsv4doctor.flows.checksum_live_plan import INSTALL_HINT, LivePlan
+from dsv4doctor.probe_protocol import ProtocolError, Status
+from dsv4doctor.tracing.selftest import SelfTest
+from dsv4doctor.tracing.trace import Seen, Trace
+
+# Between two rounds of drains; over SSH a round costs a new channel and a Python.
+_LOCAL_POLL_S = 0.25
+_REMOTE_POLL_S = 1.0
+# Digests that are still on the device when the load has ended come within this.
+_LAST_RECORDS_S = 5.0
+# Records kept on disk in all; more are joined but not kept.
+_MOST_KEPT_BYTES = 512 << 20
+
+
+@dataclass(slots=True, kw_only=True)
+class RankWatch:
+    """One rank: where it is asked, what it last said, and where its drains stand."""
+
+    site: Site
+    socket: str
+    status: Status
+    after: int = 0
+    lost: int = 0
+    left: int = 0
+    gone: str | None = None
+
+    @property
+    def name(self) -> str:
+        rank = self.status.rank
+        where = rank.host or self.site.name
+        return f"{where} {rank.role} dp{rank.dp} tp{rank.tp} pp{rank.pp}"
+
+    @property
+    def key(self) -> str:
+        """Unique among all ranks: two hosts may be named alike, and pids tell restarts apart."""
+        return f"{self.name} pid{self.status.rank.pid}"
+
+    @property
+    def testable(self) -> tuple[str, ...]:
+        """Hops at which this rank can flip a byte."""
+        observes = self.status.observes
+        return tuple(hop for hop in protocol.PERTURBABLE if observes.get(hop) == protocol.YES)
+
+
+@dataclass(slots=True)
+class Watch:
+    """All ranks under observation, and what they have shown."""
+
+    ranks: list[RankWatch]
+    trace: Trace
+    tests: SelfTest | None
+    unreachable: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    folder: Path | None = None
+    _kept_bytes: int = 0
+
+    @property
+    def live(self) -> list[RankWatch]:
+        return [rank for rank in self.ranks if rank.gone is None]
+
+    def begin(self, plan: LivePlan) -> None:
+        """Arm every rank, and ask for the first flips."""
+        session = f"dsv4doctor-{plan.load.seed}"
+        self._command(protocol.arm(session, max_bytes_per_step=plan.max_bytes_per_step))
+        self._flip()
+
+    def poll(self) -> bool:
+        """Drain every rank once, and ask for the flips that are due; whether anything came."""
+        came = False
+        for site in dict.fromkeys(rank.site for rank in self.live):
+            ranks = [rank for rank in self.live if rank.site is site]
+            asks = [Ask(request=protocol.drain(rank.after), socket=rank.socket) for rank in ranks]
+            # The status comes second: it names every flip that the drained records may hold.
+            asks += [Ask(request=protocol.status(), socket=rank.socket) for rank in ranks]
+            answers = self._ask(site, ranks, asks)
+            for rank, drained, status in zip(
+                ranks, answers[: len(ranks)], answers[len(ranks) :], strict=False
+            ):
+                came |= self._take(rank, drained, status)
+        self._flip()
+        return came
+
+    def _ask(self, site: Site, ranks: list[RankWatch], asks: list[Ask]) -> list[Answered]:
+        try:
+            return site.ask(asks)
+        except DoctorError as problem:
+            for rank in ranks:
+                rank.gone = str(problem)
+            return []
+
+    def _take(self, rank: RankWatch, drained: Answered, status: Answered) -> bool:
+        try:
+            told = protocol.parse_drained(_answer(drained))
+            rank.status = protocol.parse_status(_answer(status).get("status"))
+        except (ProtocolError, _Gone) as problem:
+            rank.gone = str(problem)
+            return False
+        if told.lost > rank.lost:
+            self.trace.lose(rank.key, told.lost - rank.lost)
+            rank.lost = told.lost
+        rank.after, rank.left = told.next_after, told.left
+        seen: list[Seen] = [*told.observations, *told.forgotten]
+        self.trace.add(rank.key, seen, rank.status.perturbed)
+        if self.tests is not None:
+            self.tests.settle(self.trace.flips)
+        self._keep(rank, drained)
+        return bool(seen)
+
+    def _keep(self, rank: RankWatch, drained: Answered) -> None:
+        """The records as they came, one a line, beside the run."""
+        records = (drained.answer or {}).get("records") or ()
+        if self.folder is None or not records or self._kept_bytes > _MOST_KEPT_BYTES:
+            return
+        self.folder.mkdir(exist_ok=True)
+        lines = b"".join(encode(record) + b"\n" for record in records)
+        self._kept_bytes += len(lines)
+        name = rank.key.replace("/", "_").replace(" ", "-")
+        with (self.folder / f"{name}.jsonl").open("ab") as file:
+            file.write(lines)
+
+    def _flip(self) -> None:
+        if self.tests is None:
+            return
+        for rank in self.live:
+            asks = [
+                Ask(request=protocol.perturb(hop, seed=seed), socket=rank.socket)
+                for hop, seed in self.tests.due(rank.key)
+            ]
+            for answered in self._ask(rank.site, [rank], asks) if asks else ():
+                self._note_refusal(rank, answered)
+
+    def _note_refusal(self, rank: RankWatch, answered: Answered) -> None:
+        try:
+            protocol.parse_answer(_answer(answered))
+        except (ProtocolError, _Gone) as problem:
+            self.problems.append(f"{rank.name}: {problem}")
+
+    def end(self) -> None:
+        """Stop observing, take in what is still on its way, and let the ranks be."""
+        self._command(protocol.disarm())
+        deadline = time.monotonic() + _LAST_RECORDS_S
+        while self.live and time.monotonic() < deadline:
+            if not self.poll() and not any(rank.left for rank in self.live):
+                break
+        self.trace.finish()
+        if self.tests is not None:
+            self.tests.settle(self.trace.flips)
+
+    def _command(self, request: Mapping[str, Any]) -> None:
+        for rank in self.live:
+            asks = [Ask(request=request, socket=rank.socket)]
+            for answered in self._ask(rank.site, [rank], asks):
+                self._note_refusal(rank, answered)
+
+
+class _Gone(Exception):
+    """No answer came from a rank's socket."""
+
+
+def _answer(answered: Answered) -> Mapping[str, Any]:
+    if answered.answer is None:
+        raise _Gone(answered.gone)
+    return answered.answer
+
+
+def begin_watch(plan: LivePlan, sites: list[Site], folder: Path) -> Watch:
+    """Find every rank and arm it.
+
+    Raises:
+        DoctorError: if no rank of any site can be observed.
+    """
+    ranks, unreachable = _find(sites)
+    if not ranks:
+        problem = "; ".join(unreachable) or "no probe answers there"
+        raise DoctorError(f"nothing can be observed: {problem}", INSTALL_HINT)
+    awaits_sends = any(rank.status.rank.role == "prefill" for rank in ranks)
+    watch = Watch(
+        ranks=ranks,
+        trace=Trace(awaits_sends=awaits_sends),
+        tests=_self_test(plan, ranks),
+        unreachable=unreachable,
+        folder=folder,
+    )
+    watch.begin(plan)
+    return watch
+
+
+def _find(sites: list[Site]) -> tuple[list[RankWatch], list[str]]:
+    ranks: list[RankWatch] = []
+    problems: list[str] = []
+    for site in sites:
+        try:
+            answers = site.ask([Ask(request=protocol.status())])
+        except DoctorError as problem:
+            problems.append(str(problem))
+            continue
+        if not answers:
+            problems.append(f"{site.name}: no probe has a socket there")
+        for answered in answers:
+            try:
+                status = protocol.parse_status(
+                    protocol.parse_answer(_answer(answered)).get("status")
+                )
+            except (ProtocolError, _Gone) as problem:
+                problems.append(f"{site.name} {Path(answered.socket).name}: {problem}")
+                continue
+            ranks.append(RankWatch(site=site, socket=answered.socket, status=status))
+    return ranks, problems
+
+
+def _self_test(plan: LivePlan, ranks: list[RankWatch]) -> SelfTest | None:
+    """The flips that may be made: asked for, or every rank is a lab's."""
+    wanted = plan.perturbs
+    if wanted is None:
+        wanted = all(rank.status.engine == "lab" for rank in ranks)
+    if not wanted:
+        return None
+    hops = {
+        rank.key: [hop for hop in rank.testable if not plan.hops or hop in plan.hops]
+        for rank in ranks
+    }
+    return SelfTest(hops, seed=plan.load.seed)
+
+
+class Collector:
+    """Polls in a thread of its own, so that no request of the load waits for a drain."""
+
+    def __init__(self, watch: Watch, on_poll: Callable[[Watch], None] = lambda _: None) -> None:
+        self._watch = watch
+        self._on_poll = on_poll
+        self._stop = threading.Event()
+        self._failure: BaseException | None = None
+        is_remote = any(rank.site.is_remote for rank in watch.ranks)
+        self._poll_s = _REMOTE_POLL_S if is_remote else _LOCAL_POLL_S
+        self._thread = threading.Thread(target=self._run, name="probes", daemon=True)
+
+    def __enter__(self) -> Collector:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        self._watch.end()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                came = self._watch.poll()
+                self._on_poll(self._watch)
+                if not came:
+                    self._stop.wait(self._poll_s)
+        except BaseException as failure:  # told where the thread is joined
+            self._failure = failure
+
+    def wait(self, seconds: float) -> None:
+        """Watch for so long; Ctrl-C ends it early."""
+        self._stop.wait(seconds)
