@@ -43,6 +43,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "bench": CommandEntry(
         "bench", "bench", "Measure speed, judge every reply beside it, compare with a baseline."
     ),
+    "diagnose": CommandEntry(
+        "diagnose", "diagnose", "Tell the causes apart from a client's seat, and name one."
+    ),
     "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
     "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
     "audit": CommandEntry(

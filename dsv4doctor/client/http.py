@@ -246,7 +246,9 @@ class HttpClient:
         """
         try:
             async with asyncio.timeout(deadline_s):
-                reply = await self.open(method, self.endpoint.base_url + path, content=content)
+                kind = None if content is None else {"Content-Type": "application/json"}
+                url = self.endpoint.base_url + path
+                reply = await self.open(method, url, content=content, headers=kind)
                 try:
                     with mapped_errors(self.endpoint, self._connect_timeout_s):
                         body = await reply.read(SMALL_BODY_BYTES)

@@ -27,7 +27,10 @@ from dsv4doctor.target import Endpoint
 
 # Contexts of the factor `context`, in tokens at the first and last turn: with all jitter, short
 # prompts stay below where the indexer begins to choose, long ones are above it at the end.
-SHORT_CONTEXT = (1200, 1800)
+SHORT_CONTEXT = (1000, 1500)
+# Passages and values of a call that leave room for six turns there.
+SHORT_PASSAGE = 40
+SHORT_CANARIES = 1
 LONG_CONTEXT = (2700, 5600)
 
 
@@ -114,7 +117,7 @@ def drive_block(job: Job, endpoint: Endpoint, progress: Progress) -> Driven:
     return Driven(
         tally=work.tally,
         outcomes=session_outcomes(work.tally, job.plan.sessions, work.plan.turn_count),
-        traces=_traces(work, records),
+        traces=traces_of(work, records),
         seconds=time.monotonic() - began,
         began_unix=began_unix,
         wedge=to_builtins(work.wedge) if work.wedge else None,
@@ -163,7 +166,8 @@ def with_counters(traces: Traces, used: Counters, *, cuda_graph_used: bool | Non
     )
 
 
-def _traces(work: Work, records: BlockRecords) -> Traces:
+def traces_of(work: Work, records: BlockRecords) -> Traces:
+    """What the client saw of the arm while it ran."""
     last = records.last_prompt_tokens.values()
     return Traces(
         cached_tokens=work.tally.cached_tokens if records.reports_cached else None,
@@ -178,7 +182,7 @@ def client_plan(plan: AbPlan, arm: Arm, prompt_seed: int) -> ReproPlan:
     factors = arm.factors
     concurrency = factors.get("concurrency")
     return ReproPlan(
-        scenario=_scenario(plan.scenario, factors),
+        scenario=scenario_of(plan.scenario, factors),
         sessions=plan.sessions,
         turns=plan.turns,
         seed=prompt_seed,
@@ -191,12 +195,12 @@ def client_plan(plan: AbPlan, arm: Arm, prompt_seed: int) -> ReproPlan:
     )
 
 
-def _scenario(scenario: Scenario, factors: Mapping[str, str]) -> Scenario:
+def scenario_of(scenario: Scenario, factors: Mapping[str, str]) -> Scenario:
     """The scenario with the arm's client-side settings in it."""
-    if "context" in factors:
-        tokens = SHORT_CONTEXT if factors["context"] == "short" else _long(scenario)
-        shared = min(scenario.shared_prompt_tokens, SHORT_CONTEXT[0] // 2)
-        scenario = replace(scenario, context_tokens=tokens, shared_prompt_tokens=shared)
+    if factors.get("context") == "short":
+        scenario = _short(scenario)
+    elif factors.get("context") == "long":
+        scenario = replace(scenario, context_tokens=_long(scenario))
     if factors.get("aborts") == "off":
         kinds = tuple(k for k in scenario.turn_kinds if k is not TurnKind.ABORTED)
         scenario = replace(scenario, turn_kinds=kinds or (TurnKind.TOOL_CALL,))
@@ -212,6 +216,18 @@ def _scenario(scenario: Scenario, factors: Mapping[str, str]) -> Scenario:
         sampling = replace(scenario.sampling, temperature=float(factors["temperature"]))
         scenario = replace(scenario, sampling=sampling)
     return scenario
+
+
+def _short(scenario: Scenario) -> Scenario:
+    """The scenario in contexts where the indexer takes all; what is asked for is made to fit."""
+    return replace(
+        scenario,
+        context_tokens=SHORT_CONTEXT,
+        shared_prompt_tokens=min(scenario.shared_prompt_tokens, SHORT_CONTEXT[0] // 2),
+        long_text_tokens=min(scenario.long_text_tokens, SHORT_PASSAGE),
+        canaries_per_call=min(scenario.canaries_per_call, SHORT_CANARIES),
+        calls_per_turn=1,
+    )
 
 
 def _long(scenario: Scenario) -> tuple[int, int]:

@@ -1,0 +1,277 @@
+"""`diagnose`: the smallest set of arms that tells the causes apart, from a client's seat alone.
+
+Each arm is chosen by what still stands, stops when it has said enough, and is on disk before the
+next is chosen. Nothing on the server is changed but its prefix cache, by being used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dsv4doctor.artifacts.manifest import NewRun
+from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
+from dsv4doctor.client.sglang import inspect_server
+from dsv4doctor.codec import to_builtins
+from dsv4doctor.differential.arms import ArmName, ArmSpec
+from dsv4doctor.differential.causes import Symptom
+from dsv4doctor.differential.order import next_arm
+from dsv4doctor.differential.readings import Case, Reading
+from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError
+from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.flows.diagnose_arms import ArmRun, Bench, different_sessions, run_arm
+from dsv4doctor.flows.diagnose_plan import COMMAND, DiagnosePlan
+from dsv4doctor.flows.diagnose_server import exclusions
+from dsv4doctor.flows.diagnose_text import check_texts
+from dsv4doctor.flows.diagnose_verdict import (
+    DiagnoseFacts,
+    body_of,
+    exit_code_of,
+    findings_of,
+)
+from dsv4doctor.flows.diagnose_weighing import (
+    REPLAYS,
+    compared,
+    foreign_mark,
+    is_plenty,
+    load_is_enough,
+    reached,
+    screen,
+    sent_again,
+    wedge_reading,
+)
+from dsv4doctor.flows.live_target import secrets_of, serving
+from dsv4doctor.flows.tally import Tally
+from dsv4doctor.load.options import RunOptions
+from dsv4doctor.load.probing import probe_server
+from dsv4doctor.progress import Progress
+from dsv4doctor.redact import scrub_value
+from dsv4doctor.report.diagnose import build_diagnose_report
+from dsv4doctor.report.document import Report
+from dsv4doctor.report.formats import markdown
+
+_LOAD, _VALUES = Symptom.CORRUPT_UNDER_LOAD, Symptom.CORRUPT_VALUES
+_UNDER_LOAD, _WITH_ABORTS = Symptom.WEDGED_UNDER_LOAD, Symptom.WEDGED_WITH_ABORTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnoseOutcome:
+    """What `diagnose` has to say."""
+
+    verdict: str
+    exit_code: int
+    findings: tuple[Finding, ...]
+    body: Mapping[str, Any]
+    report: Report
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """A diagnosis under way."""
+
+    bench: Bench
+    case: Case = field(default_factory=Case)
+    runs: dict[ArmName, ArmRun] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, reading: Reading) -> None:
+        self.case = replace(self.case, readings=(*self.case.readings, reading))
+        self.bench.progress.note(f"{reading.arm}: {reading.said}")
+
+
+def run_diagnose(
+    plan: DiagnosePlan, progress: Progress, *, fail_on: Severity = Severity.WARNING
+) -> DiagnoseOutcome:
+    """Do what `plan` says; everything seen is in the run directory when this returns.
+
+    Raises:
+        DoctorError: if the server cannot be reached or serves nothing, or the lab does not start.
+    """
+    details = {"seed": plan.seed, "plan": plan.manifest()}
+    run = RunDirectory.create(
+        plan.output_dir,
+        NewRun(command=COMMAND, label=plan.scenario.name, argv=plan.argv, details=details),
+    )
+    try:
+        with serving(plan, run.path, progress) as endpoint:
+            bench = Bench(plan, run, progress, endpoint, secrets_of(endpoint))
+            work = Diagnosis(bench)
+            try:
+                _ask_server(work)
+                _run_arms(work)
+            except KeyboardInterrupt:
+                work.interrupted = True
+        return _conclude(work, fail_on)
+    finally:
+        run.close()
+
+
+def _ask_server(work: Diagnosis) -> None:
+    info = inspect_server(work.bench.endpoint)
+    args = scrub_value(dict(info.server_args), work.bench.secrets)
+    work.bench.target.update(
+        base_url=work.bench.endpoint.base_url, engine=info.engine, version=info.version,
+        model=work.bench.plan.model or info.model, server_args=args,
+    )  # fmt: skip
+    work.case = replace(work.case, exclusions=exclusions(info.server_args, info.version))
+
+
+def _run_arms(work: Diagnosis) -> None:
+    budget_s = work.bench.plan.max_minutes * 60
+    while (arm := next_arm(work.case)) is not None:
+        if time.monotonic() - work.began > budget_s:
+            work.notes.append(
+                f"{work.bench.plan.max_minutes:g} minutes are over: {arm.name} not run"
+            )
+            return
+        work.bench.progress.note(f"arm {arm.name}: {arm.changes}")
+        try:
+            _ARMS[arm.name](work, arm)
+        except DoctorError as problem:
+            if not work.runs:
+                raise
+            work.notes.append(str(problem))
+            return
+        run = work.runs[arm.name]
+        _note_lateness(work, run)
+        if run.interrupted:
+            work.interrupted = True
+            return
+        if run.wedge is not None and not _generates(work):
+            work.notes.append("The server gives no token any more: no further arm could be run.")
+            return
+
+
+def _note_lateness(work: Diagnosis, run: ArmRun) -> None:
+    """Failures beside a late event loop of ours may be ours."""
+    if run.timings_valid is False and run.tally.failures and run.wedge is None:
+        said = f"{run.name}: {run.tally.failures} requests failed while this client was late"
+        work.case = replace(work.case, late=(*work.case.late, said))
+
+
+def _generates(work: Diagnosis) -> bool:
+    model = str(work.bench.target.get("model") or "")
+    probed = asyncio.run(probe_server(work.bench.endpoint, RunOptions(model=model)))
+    return probed.generates
+
+
+def _load(work: Diagnosis, arm: ArmSpec) -> None:
+    most = load_is_enough(work.bench.plan.sessions)
+
+    def enough(tally: Tally) -> str | None:
+        return "enough went wrong" if tally.corrupted_sessions >= most else None
+
+    run = work.runs[arm.name] = run_arm(work.bench, arm.name, enough=enough)
+    _screened(work, run, _LOAD, _UNDER_LOAD)
+
+
+def _values(work: Diagnosis, arm: ArmSpec) -> None:
+    run = work.runs[arm.name] = run_arm(work.bench, arm.name)
+    _screened(work, run, _VALUES, _UNDER_LOAD)
+
+
+def _screened(work: Diagnosis, run: ArmRun, corrupt: Symptom, wedge: Symptom) -> None:
+    if run.wrong:
+        work.case = replace(work.case, foreign=(*work.case.foreign, foreign_mark(run, corrupt)))
+    work.add(screen(run, corrupt, wedge))
+
+
+def _aborts(work: Diagnosis, arm: ArmSpec) -> None:
+    run = work.runs[arm.name] = run_arm(work.bench, arm.name)
+    if run.wedge is not None:
+        load = work.runs.get(ArmName.LOAD)
+        wedged = wedge_reading(load.tally if load else None, run)
+        work.case = replace(work.case, wedged=wedged)
+    work.add(screen(run, None, _WITH_ABORTS))
+    if run.wrong and not work.case.symptoms & {_LOAD, _VALUES}:
+        work.notes.append(
+            f"{len(run.wrong)} replies were wrong with aborts, none without: no arm looks into that"
+        )
+
+
+def _other_load(work: Diagnosis, arm: ArmSpec) -> None:
+    load = work.runs[ArmName.LOAD]
+    turns = reached(load)
+    sessions = work.bench.plan.sessions
+
+    def enough(tally: Tally) -> str | None:
+        if is_plenty(tally, sessions):
+            return "enough went wrong"
+        if len(tally.by_session) >= sessions and all(
+            tally.ended_turns[session] >= turns for session in range(sessions)
+        ):
+            return "the load had gone no further"
+        return None
+
+    run = work.runs[arm.name] = run_arm(work.bench, arm.name, enough=enough)
+    work.add(compared(load, run))
+
+
+def _again(source: ArmName) -> Callable[[Diagnosis, ArmSpec], None]:
+    def arm_again(work: Diagnosis, arm: ArmSpec) -> None:
+        chosen = different_sessions(work.runs[source].wrong, REPLAYS)
+        run = work.runs[arm.name] = run_arm(work.bench, arm.name, only=chosen)
+        work.add(sent_again(run, len(chosen)))
+
+    return arm_again
+
+
+def _text(source: ArmName) -> Callable[[Diagnosis, ArmSpec], None]:
+    """The requests that failed alone: is their text right, however it is read?"""
+
+    def arm_text(work: Diagnosis, arm: ArmSpec) -> None:
+        alone = work.runs[source]
+        run = work.runs[arm.name] = run_arm(work.bench, arm.name, only=alone.wrong)
+        parser = work.bench.target["server_args"].get("tool_call_parser")
+        check = check_texts(work.bench.endpoint, run.records, parser)
+        reading = sent_again(run, len(alone.wrong), right_texts=check.right)
+        streamed = check_texts(work.bench.endpoint, alone.records, parser)
+        told = [said for said in (check.said, streamed.said) if said]
+        work.add(replace(reading, said="; ".join([f"not streamed, {reading.said}", *told])))
+
+    return arm_text
+
+
+_ARMS: Mapping[ArmName, Callable[[Diagnosis, ArmSpec], None]] = {
+    ArmName.LOAD: _load,
+    ArmName.ALONE: _again(ArmName.LOAD),
+    ArmName.TEXT: _text(ArmName.ALONE),
+    ArmName.MISS: _other_load,
+    ArmName.SHORT: _other_load,
+    ArmName.VALUES: _values,
+    ArmName.VALUES_ALONE: _again(ArmName.VALUES),
+    ArmName.VALUES_TEXT: _text(ArmName.VALUES_ALONE),
+    ArmName.ABORTS: _aborts,
+}
+
+
+def _conclude(work: Diagnosis, fail_on: Severity) -> DiagnoseOutcome:
+    """Sum up, and write what was summed up before it is shown."""
+    run = work.bench.run
+    facts = DiagnoseFacts(
+        run_dir=str(run.path),
+        target=work.bench.target,
+        plan=work.bench.plan,
+        runs=work.runs,
+        notes=tuple(work.notes),
+        interrupted=work.interrupted,
+        seconds=time.monotonic() - work.began,
+    )
+    body = body_of(work.case, facts)
+    verdict = str(body["verdict"])
+    findings = findings_of(work.case, facts)
+    exit_code = EXIT_INTERRUPTED if work.interrupted else exit_code_of(verdict, findings, fail_on)
+    report = build_diagnose_report(verdict, body, findings=findings, exit_code=exit_code)
+    run.amend(target=work.bench.target)
+    run.write_findings(to_builtins(findings))
+    run.write_summary({"verdict": verdict, "exit_code": exit_code, COMMAND: to_builtins(body)})
+    run.write_text(REPORT_MARKDOWN, markdown.render(report))
+    run.finish()
+    return DiagnoseOutcome(
+        verdict=verdict, exit_code=exit_code, findings=findings, body=body, report=report
+    )

@@ -1,0 +1,223 @@
+"""One arm of a diagnosis: its sessions driven at the server, judged, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dsv4doctor.artifacts.catalog import load_scenario
+from dsv4doctor.artifacts.store import RunDirectory
+from dsv4doctor.differential.arms import ArmName
+from dsv4doctor.errors import DoctorError
+from dsv4doctor.experiment.factors import parse_setting
+from dsv4doctor.experiment.verification import ServerState, Standing, Verification
+from dsv4doctor.flows.ab_block import BlockRecords, scenario_of, traces_of
+from dsv4doctor.flows.diagnose_plan import DiagnosePlan
+from dsv4doctor.flows.repro_drive import Work, drive
+from dsv4doctor.flows.repro_plan import ReproPlan
+from dsv4doctor.flows.tally import Tally
+from dsv4doctor.label import Label
+from dsv4doctor.load.events import Wedge
+from dsv4doctor.progress import Progress
+from dsv4doctor.scenario import Scenario
+from dsv4doctor.target import Endpoint
+
+# How arms are called in records and proofs: the factors that each changes about the load.
+FACTORS: Mapping[ArmName, Mapping[str, str]] = {
+    ArmName.LOAD: {"aborts": "off", "stream": "on"},
+    ArmName.ALONE: {"aborts": "off", "cache": "miss", "concurrency": "1"},
+    ArmName.TEXT: {"aborts": "off", "cache": "miss", "concurrency": "1", "stream": "off"},
+    ArmName.MISS: {"aborts": "off", "cache": "miss"},
+    ArmName.SHORT: {"aborts": "off", "context": "short"},
+    ArmName.VALUES: {"aborts": "off"},
+    ArmName.VALUES_ALONE: {"aborts": "off", "cache": "miss", "concurrency": "1"},
+    ArmName.VALUES_TEXT: {"aborts": "off", "cache": "miss", "concurrency": "1", "stream": "off"},
+    ArmName.ABORTS: {"aborts": "on"},
+}
+_VALUES_ARMS = frozenset({ArmName.VALUES, ArmName.VALUES_ALONE, ArmName.VALUES_TEXT})
+# Twelve sessions of three turns meet every kind of value several times.
+VALUES_SESSIONS = 12
+
+Request = tuple[int, int]  # session, turn
+
+
+@dataclass(slots=True)
+class Bench:
+    """Where the arms run: what is the same for all of them."""
+
+    plan: DiagnosePlan
+    run: RunDirectory
+    progress: Progress
+    endpoint: Endpoint
+    secrets: tuple[str, ...] = ()
+    target: dict[str, Any] = field(default_factory=dict)
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmRun:
+    """What an arm brought. `wrong` are the corrupted requests in the order in which they ended,
+    `foreign` those of them that hold another session's planted code; `texts` are the wrong ones'
+    records."""
+
+    name: ArmName
+    tally: Tally
+    wrong: tuple[Request, ...]
+    foreign: tuple[Request, ...]
+    records: tuple[Mapping[str, Any], ...]
+    verification: Verification
+    begun: int
+    wedge: Wedge | None
+    timings_valid: bool | None
+    interrupted: bool
+    seconds: float
+
+    @property
+    def requests(self) -> int:
+        """Requests that came to an end of their own, aborted ones among them."""
+        return self.tally.responses + self.tally.aborted_by_us
+
+    @property
+    def not_proved(self) -> str:
+        """Why the arm is not what it says, where the server says otherwise; what it does not say
+        at all we take from what we sent."""
+        bad = [c for c in self.verification.checks if c.standing is Standing.REFUTED]
+        return "; ".join(f"{check.setting}: {check.read}" for check in bad)
+
+    def first_wrong(self) -> dict[int, int]:
+        """Session -> the first of its turns that went wrong."""
+        first: dict[int, int] = {}
+        for session, turn in self.wrong:
+            first[session] = min(turn, first.get(session, turn))
+        return first
+
+
+class ArmRecords(BlockRecords):
+    """A block's records that also remember which requests went wrong."""
+
+    def __init__(self, parent: RunDirectory, extra: Mapping[str, Any]) -> None:
+        super().__init__(parent, extra, is_counted=True)
+        self.wrong: list[Request] = []
+        self.foreign: list[Request] = []
+        self.kept: list[Mapping[str, Any]] = []
+
+    def append_record(self, record: Mapping[str, Any]) -> None:
+        super().append_record(record)
+        if not record["corrupted"]:
+            return
+        request = (record["session"], record["turn"])
+        self.wrong.append(request)
+        self.kept.append(record)
+        if _is_foreign(record):
+            self.foreign.append(request)
+
+
+def _is_foreign(record: Mapping[str, Any]) -> bool:
+    """True where a code planted in another session came back: that cannot be made up."""
+    label = Label.FOREIGN_CONTENT.value
+    if label != record["primary"] and label not in record["also"]:
+        return False
+    return any("was planted in session" in item["what"] for item in record["evidence"])
+
+
+def run_arm(
+    bench: Bench,
+    name: ArmName,
+    *,
+    only: Collection[Request] | None = None,
+    enough: Callable[[Tally], str | None] = lambda _: None,
+) -> ArmRun:
+    """Drive the arm's sessions, or `only` some of their requests, until `enough` says why not.
+
+    Raises:
+        DoctorError: if the server served nothing at all.
+    """
+    plan = client_plan(bench.plan, name)
+    number = bench.number
+    bench.number += 1
+    extra = {
+        "arm": name.value, "block": number, "round": 0, "attempt": 1,
+        "block_sessions": bench.plan.sessions,
+    }  # fmt: skip
+    records = ArmRecords(bench.run, extra)
+    work = Work(plan, records, bench.progress)
+    work.secrets, work.enough = bench.secrets, enough
+    if only is not None:
+        work.done = _all_but(plan, only)
+    drive(work, bench.endpoint)
+    if work.unreachable is not None:
+        raise DoctorError(f"arm {name}: {work.unreachable}", "is the server up?")
+    bench.target.update(work.target)
+    return _arm_run(name, plan, work, records)
+
+
+def _arm_run(name: ArmName, plan: ReproPlan, work: Work, records: ArmRecords) -> ArmRun:
+    begun = len(work.tally.by_session.keys() | work.tally.failed_sessions)
+    return ArmRun(
+        name=name,
+        tally=work.tally,
+        wrong=tuple(records.wrong),
+        foreign=tuple(records.foreign),
+        records=tuple(records.kept),
+        verification=_verify(name, work, records),
+        begun=min(begun, plan.sessions),
+        wedge=work.wedge,
+        timings_valid=work.ended.timings_valid if work.ended else None,
+        interrupted=work.interrupted,
+        seconds=work.ended.elapsed_s if work.ended else 0.0,
+    )
+
+
+def _all_but(plan: ReproPlan, only: Collection[Request]) -> set[Request]:
+    every = {(s, t) for s in range(plan.sessions) for t in range(plan.turn_count)}
+    return every - set(only)
+
+
+def _verify(name: ArmName, work: Work, records: ArmRecords) -> Verification:
+    from dsv4doctor.experiment.proofs import verify
+
+    settings = [parse_setting(f"{key}={value}") for key, value in FACTORS[name].items()]
+    state = ServerState()
+    return verify(settings, state, state, traces_of(work, records))
+
+
+def client_plan(plan: DiagnosePlan, name: ArmName) -> ReproPlan:
+    """The load of an arm, as `repro` would drive it."""
+    factors = dict(FACTORS[name])
+    concurrency = factors.pop("concurrency", None)
+    return ReproPlan(
+        scenario=scenario_of(_scenario(plan, name), factors),
+        sessions=min(plan.sessions, VALUES_SESSIONS) if name in _VALUES_ARMS else plan.sessions,
+        turns=None if name in _VALUES_ARMS else plan.turns,
+        # Aborted requests are others than the load's: nothing of them is cached yet.
+        seed=plan.seed + 1 if name is ArmName.ABORTS else plan.seed,
+        output_dir=plan.output_dir,
+        model=plan.model,
+        extra_body=plan.extra_body,
+        max_concurrency=int(concurrency) if concurrency else None,
+        stall_timeout_s=plan.stall_timeout_s,
+        request_timeout_s=plan.request_timeout_s,
+    )
+
+
+def _scenario(plan: DiagnosePlan, name: ArmName) -> Scenario:
+    if name in _VALUES_ARMS:
+        return load_scenario("parser-probe")
+    if name is ArmName.ABORTS:
+        return load_scenario("abort-storm")
+    return replace(plan.scenario, stream=True)
+
+
+def different_sessions(wrong: Sequence[Request], most: int) -> tuple[Request, ...]:
+    """Up to `most` of the wrong requests, of as many sessions as there are."""
+    chosen: list[Request] = []
+    left = list(wrong)
+    while left and len(chosen) < most:
+        taken: set[int] = set()
+        for request in list(left):
+            if request[0] not in taken and len(chosen) < most:
+                taken.add(request[0])
+                chosen.append(request)
+                left.remove(request)
+    return tuple(sorted(chosen))

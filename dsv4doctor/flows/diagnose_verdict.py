@@ -1,0 +1,153 @@
+"""What a diagnosis concludes: the contract's `diagnose` object, findings and exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dsv4doctor.differential.arms import ARMS, ArmName
+from dsv4doctor.differential.readings import Case
+from dsv4doctor.differential.standing import CauseStanding, Conclusion, Standing, conclude, judge
+from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
+from dsv4doctor.finding import Certainty, Evidence, Finding, Severity
+from dsv4doctor.flows.diagnose_arms import ArmRun
+from dsv4doctor.flows.diagnose_plan import DiagnosePlan
+
+EXIT_OF_VERDICT = {
+    Conclusion.HEALTHY.value: EXIT_DONE,
+    Conclusion.DIAGNOSED.value: EXIT_FINDINGS,
+    Conclusion.UNDECIDED.value: EXIT_UNDECIDED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnoseFacts:
+    """What is known of a diagnosis beside its case."""
+
+    run_dir: str
+    target: Mapping[str, Any]
+    plan: DiagnosePlan
+    runs: Mapping[ArmName, ArmRun]
+    notes: tuple[str, ...]
+    interrupted: bool
+    seconds: float
+
+
+def exit_code_of(verdict: str, findings: Sequence[Finding], fail_on: Severity) -> int:
+    """The contract's code; 1 only if a finding reaches `fail_on`."""
+    code = EXIT_OF_VERDICT[verdict]
+    if code == EXIT_FINDINGS and all(item.severity.rank < fail_on.rank for item in findings):
+        return EXIT_DONE
+    return code
+
+
+def body_of(case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
+    """The contract's `diagnose` object. A healthy server has no causes; all that were looked for
+    stand in `considered`."""
+    conclusion = Conclusion.UNDECIDED if facts.interrupted else conclude(case)
+    base_url = str(facts.target.get("base_url"))
+    considered = [_cause(each, base_url) for each in judge(case)]
+    return {
+        "verdict": conclusion.value,
+        "run_dir": facts.run_dir,
+        "target": dict(facts.target),
+        "seed": facts.plan.seed,
+        "sessions": facts.plan.sessions,
+        "symptoms": sorted(symptom.value for symptom in case.symptoms),
+        "causes": [] if conclusion is Conclusion.HEALTHY else considered,
+        "considered": considered,
+        "arms": [
+            _arm(reading_arm.name, case, facts)
+            for reading_arm in sorted(ARMS, key=lambda arm: _place(case, arm.name))
+            if case.reading(reading_arm.name) is not None
+        ],
+        "not_run": [arm.name.value for arm in ARMS if case.reading(arm.name) is None],
+        "notes": list(facts.notes),
+        "interrupted": facts.interrupted,
+        "seconds": round(facts.seconds, 1),
+    }
+
+
+def _place(case: Case, arm: ArmName) -> int:
+    names = [reading.arm for reading in case.readings]
+    return names.index(arm) if arm in names else len(names)
+
+
+def _cause(each: CauseStanding, base_url: str) -> dict[str, Any]:
+    return {
+        "name": each.cause.name.value,
+        "standing": each.standing.value,
+        "claim": each.cause.claim,
+        "for": list(each.for_),
+        "against": list(each.against),
+        "e_against": round(each.e_against, 3),
+        "next": each.cause.next_step.replace("{base_url}", base_url),
+    }
+
+
+def _arm(name: ArmName, case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
+    reading, run = case.reading(name), facts.runs.get(name)
+    assert reading is not None
+    spec = next(arm for arm in ARMS if arm.name is name)
+    shown: dict[str, Any] = {
+        "name": name.value,
+        "changes": spec.changes,
+        "said": reading.said,
+        "e_stays": round(reading.stays, 3),
+        "e_goes": round(reading.goes, 3),
+        "not_proved": reading.not_proved,
+    }
+    if run is not None:
+        tally = run.tally
+        shown |= {
+            "responses": tally.responses,
+            "corrupted_responses": tally.corrupted_responses,
+            "sessions": run.begun,
+            "corrupted_sessions": tally.corrupted_sessions,
+            "failures": tally.failures,
+            "aborted_by_us": tally.aborted_by_us,
+            "by_label": dict(tally.by_label.most_common()),
+            "foreign_responses": len(run.foreign),
+            "proofs": [f"{c.setting}: {c.read}" for c in run.verification.checks],
+            "seconds": round(run.seconds, 1),
+        }
+    return shown
+
+
+def findings_of(case: Case, facts: DiagnoseFacts) -> tuple[Finding, ...]:
+    """One finding a supported cause; where none is, one a symptom."""
+    base_url = str(facts.target.get("base_url"))
+    judged = judge(case)
+    found = [
+        Finding(
+            rule=each.cause.name.value.upper(),
+            severity=Severity.ERROR,
+            certainty=Certainty.INFERRED,
+            title=each.cause.claim,
+            evidence=tuple(_evidence(said) for said in each.for_) or (_evidence("arms: see"),),
+            remedy=each.cause.next_step.replace("{base_url}", base_url),
+        )
+        for each in judged
+        if each.standing is Standing.SUPPORTED
+    ]
+    if found or not case.symptoms:
+        return tuple(found)
+    still = [each.cause.name.value for each in judged if each.standing is Standing.OPEN]
+    said = [reading for reading in case.readings if reading.seen]
+    return (
+        Finding(
+            rule="CAUSE_NOT_FOUND",
+            severity=Severity.WARNING,
+            certainty=Certainty.NOT_DETERMINED,
+            title=f"{' and '.join(sorted(case.symptoms))}; open: {', '.join(still) or 'none'}",
+            evidence=tuple(Evidence(where=f"arms.{r.arm}", what=r.said) for r in said)
+            or tuple(Evidence(where="arms", what=text) for text in case.late),
+            remedy="run it again with more --sessions, or at a time of more load",
+        ),
+    )
+
+
+def _evidence(said: str) -> Evidence:
+    arm, _, what = said.partition(": ")
+    return Evidence(where=f"arms.{arm}" if what else "server", what=what or said)
