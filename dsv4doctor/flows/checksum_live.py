@@ -8,11 +8,12 @@ that was not seen to catch a flipped byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dsv4doctor.artifacts.jsonlines import encode
 from dsv4doctor.artifacts.manifest import NewRun
 from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.codec import to_builtins
@@ -24,6 +25,7 @@ from dsv4doctor.flows.checksum_live_ranks import Collector, Watch, begin_watch
 from dsv4doctor.flows.checksum_live_verdict import (
     Seen,
     body_of,
+    change_fields,
     exit_code_of,
     findings_of,
     verdict_of,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from dsv4doctor.report.document import Report
 
 OBSERVATIONS = "observations"
+CHANGES = "changes.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +137,7 @@ def _conclude(plan: LivePlan, work: Work, watch: Watch, fail_on: Severity) -> Li
     run.amend(target=work.target)
     run.write_findings(to_builtins(findings))
     run.write_summary({"verdict": verdict, "exit_code": code, "checksum": to_builtins(body)})
+    run.write_text(CHANGES, _lines(change_fields(each) for each in watch.trace.changes))
     run.write_text(REPORT_MARKDOWN, markdown.render(report))
     _write_page(run, report)
     run.finish()
@@ -142,6 +146,10 @@ def _conclude(plan: LivePlan, work: Work, watch: Watch, fail_on: Severity) -> Li
         report=report,
         run_dir=str(run.path),
     )
+
+
+def _lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(encode(row).decode() + "\n" for row in rows)
 
 
 def _write_page(run: RunDirectory, report: Report) -> None:

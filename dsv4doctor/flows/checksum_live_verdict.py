@@ -23,6 +23,8 @@ EXIT_OF_VERDICT = {
     "undecided": EXIT_UNDECIDED,
 }
 _PLACES_IN_EVIDENCE = 8
+# Changes in the JSON document; the run directory has them all.
+_CHANGES_TOLD = 50
 # Loads are told apart by this many pages.
 _LOAD_BIN = 32
 
@@ -118,7 +120,7 @@ def body_of(seen: Seen) -> dict[str, Any]:
         "unordered_right_reads": trace.unordered_right,
         "least_margin_ms": trace.least_margin_ms,
         "by_load_pages": _by_load(seen),
-        "changes": [_change(change) for change in trace.changes[:200]],
+        "changes": [change_fields(change) for change in trace.changes[:_CHANGES_TOLD]],
         "self_test": _self_test(seen),
         "joined": _joined(seen.odds),
         "not_seen": [
@@ -167,7 +169,8 @@ def _bad_hop(change: Change | None) -> dict[str, Any] | None:
     }
 
 
-def _change(change: Change) -> dict[str, Any]:
+def change_fields(change: Change) -> dict[str, Any]:
+    """One change as JSON types: what was seen where, and at which hop it began."""
     seen: Observation = change.seen
     return {
         "hop": change.hop,

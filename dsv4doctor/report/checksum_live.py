@@ -192,7 +192,7 @@ def _changes_section(data: Mapping[str, Any]) -> Section | None:
         title="First changes",
         blocks=(
             Table(columns=columns, rows=rows),
-            Note(text="All that was observed is in observations/, one file a rank."),
+            Note(text="All of them are in changes.jsonl, all that was observed in observations/."),
         ),
     )
 

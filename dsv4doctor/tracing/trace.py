@@ -16,7 +16,7 @@ from dsv4doctor.tracing.change import Change
 from dsv4doctor.tracing.ledger import Copies, Ledger, Outcome, passage
 
 # Changes that are kept with all their details; the rest are only counted.
-MOST_CHANGES = 2_000
+MOST_CHANGES = 100_000
 # Observations of a decode rank that wait for its prefill rank; then it is told without.
 _MOST_WAITING = 500_000
 # Pages between a prefill and a decode rank at one time.
