@@ -1,0 +1,182 @@
+"""One rank's probe as a whole: who it is, where its socket lies, and what it answers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from dsv4doctor import probe_protocol as protocol
+from dsv4doctor.probe.channel import Channel, Inbox, accepted, refusal
+from dsv4doctor.probe.drainer import Drainer
+from dsv4doctor.probe.observer import Observer
+
+FOLDER_VARIABLE = "DSV4DOCTOR_PROBE_DIR"
+PROBE_VERSION = "1"
+
+
+def run_folder() -> Path:
+    """Where sockets and files lie: beside the plugin, unless the environment says otherwise."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named) if named else Path(__file__).resolve().parents[1] / "run"
+
+
+def engine_version() -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version("sglang")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def describe_rank(scheduler: Any) -> dict[str, Any]:
+    """Role and parallel ranks of a scheduler; SGLang has kept them in three places."""
+    places: list[Any] = [scheduler, getattr(scheduler, "ps", None)]
+    # Older than that, or not set up: what the scheduler has is all there is.
+    with contextlib.suppress(Exception):
+        places.append(import_module("sglang.srt.runtime_context").get_parallel())
+
+    def number(name: str) -> int:
+        for place in places:
+            with contextlib.suppress(Exception):
+                found = getattr(place, name)
+                if isinstance(found, int):
+                    return found
+        return 0
+
+    mode = getattr(scheduler, "disaggregation_mode", None)
+    role = getattr(mode, "value", mode)
+    return {
+        "role": role if role in ("prefill", "decode") else "aggregated",
+        "dp": number("dp_rank"),
+        "tp": number("tp_rank"),
+        "pp": number("pp_rank"),
+        "pid": os.getpid(),
+        "host": platform.node(),
+    }
+
+
+class RankProbe:
+    """Observer, drainer and socket of this process."""
+
+    def __init__(self, observer: Observer, *, engine: str = "sglang") -> None:
+        self.observer = observer
+        self.drainer = Drainer(observer)
+        self.inbox = Inbox()
+        self.channel: Channel | None = None
+        self.rank: dict[str, Any] | None = None
+        self.engine = engine
+        self.version = engine_version()
+        self.reaches: dict[str, str] = {}
+
+    def begin(self, scheduler: Any) -> None:
+        """Open the socket; at the scheduler's first step, when its ranks are known."""
+        self.rank = describe_rank(scheduler)
+        folder = run_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.channel = Channel(folder / f"{self._name()}.sock", self.answer)
+        self.drainer.start()
+
+    def _name(self) -> str:
+        rank = self.rank or {}
+        return "{role}-dp{dp}-tp{tp}-pp{pp}-{pid}".format(**rank)
+
+    def pump(self, scheduler: Any, *_: Any, **__: Any) -> None:
+        """Between two steps: take commands."""
+        if self.observer.retired:
+            return
+        if self.rank is None:
+            self.begin(scheduler)
+        if not self.inbox.is_empty:
+            self.inbox.serve(self.carry_out)
+
+    # -- answers ----------------------------------------------------------------------------------
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to one request; on the socket's thread."""
+        command = request.get("command")
+        if command == "status":
+            return accepted(status=self.status())
+        if command == "drain":
+            after = int(request.get("after", 0))
+            limit = int(request.get("limit", protocol.MOST_RECORDS_A_DRAIN))
+            return accepted(**self.observer.journal.take(after, limit))
+        if command in protocol.COMMANDS:
+            answer = self.inbox.ask(request)
+            if command == "retire" and answer.get("ok"):
+                self.close()
+            return answer
+        return refusal(f"no command {command!r}: {', '.join(protocol.COMMANDS)}")
+
+    def carry_out(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """A command that changes the probe; on the scheduler's thread."""
+        command, observer = request["command"], self.observer
+        if command == "arm":
+            observer.arm(request, self._file() if request.get("to_file") else None)
+        elif command == "disarm":
+            observer.disarm()
+        elif command == "perturb":
+            observer.perturb(request)
+        elif command == "retire":
+            observer.disarm()
+            observer.retired = True
+        return accepted(status=self.status())
+
+    def _file(self) -> Path:
+        return run_folder() / f"{self._name()}.jsonl"
+
+    def close(self) -> None:
+        """Leave nothing behind but idle hooks."""
+        self.drainer.stop()
+        if self.channel is not None:
+            self.channel.close()
+        if self.rank is not None:
+            self._file().unlink(missing_ok=True)
+
+    def status(self) -> dict[str, Any]:
+        """The status of `docs/probe.md`."""
+        observer = self.observer
+        path = observer.journal.path
+        return {
+            "protocol": protocol.PROTOCOL,
+            "probe": PROBE_VERSION,
+            "engine": self.engine,
+            "version": self.version,
+            "rank": self.rank or {},
+            "armed": observer.armed,
+            "session": observer.session,
+            "observes": dict(observer.observes),
+            "pools": [_watched(bank) for bank in list(observer.banks.values())],
+            "settings": dict(observer.settings),
+            "counts": dict(observer.counts),
+            "skipped": dict(observer.skipped),
+            "cost": observer.budget.as_values(),
+            "perturbed": [dict(each) for each in list(observer.perturbed)],
+            "failures": list(observer.failures),
+            "kept": len(observer.journal),
+            "lost": observer.journal.lost,
+            "socket": None if self.channel is None else str(self.channel.path),
+            "file": None if path is None else str(path),
+        }
+
+    def add_status(self, result: Any, *_: Any, **__: Any) -> None:
+        """After `get_internal_state`: our status beside SGLang's own."""
+        state = getattr(result, "internal_state", None)
+        if isinstance(state, dict) and not self.observer.retired:
+            state[protocol.STATE_KEY] = self.status()
+
+
+def _watched(bank: Any) -> dict[str, Any]:
+    return {
+        "pool": bank.pool,
+        "layout": bank.layout.name,
+        "layers": list(bank.layers),
+        "pages": bank.pages,
+        "page_bytes": bank.layout.page_bytes,
+        "page_tokens": bank.page_tokens,
+    }
