@@ -42,7 +42,8 @@ class Scenario:
     `context_tokens` is the prompt's length at the first and at the last turn; `context_jitter` is
     the share by which sessions differ from it, so that no two have the same page layout.
     `turn_kinds` is cycled over the turns. `values` names the kind of canary values. With
-    `salts_prompts` every prompt begins with a text of its own, so that no cached prefix matches.
+    `salts_prompts` every prompt begins with a text of its own, so that no cached prefix matches;
+    with `salts_sessions` every session's prompts do, so that it shares no prefix with another.
     `samples` sessions in a row hold the same conversation at the same time, as best-of-n sampling
     does.
     """
@@ -64,6 +65,7 @@ class Scenario:
     history: History = History.SCRIPTED
     tool_choice: str = "required"
     salts_prompts: bool = False
+    salts_sessions: bool = False
     samples: int = 1
     sampling: Sampling = Sampling()
     issue: str = ""

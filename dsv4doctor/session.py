@@ -31,8 +31,9 @@ class Turn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionScript:
     """Every byte that one session sends, fixed by scenario, seed and session number; with
-    `salts_prompts` the driver puts a salt of its own before each prompt. `conversation` is the
-    session whose conversation it holds, and whose canaries; None for its own."""
+    `salts_prompts` the driver puts a salt of its own before each prompt, with `salts_sessions` the
+    same one before all of this session's. `conversation` is the session whose conversation it
+    holds, and whose canaries; None for its own."""
 
     session: int
     turns: tuple[Turn, ...]
@@ -42,6 +43,7 @@ class SessionScript:
     sampling: Mapping[str, Any]
     canary_key: int
     salts_prompts: bool = False
+    salts_sessions: bool = False
     conversation: int | None = None
 
     @property

@@ -19,6 +19,10 @@ class ArmName(StrEnum):
     TEXT = "text"
     MISS = "miss"
     SHORT = "short"
+    PRIVATE = "private"
+    SAMPLES = "samples"
+    SAMPLES_ALONE = "samples-alone"
+    SINGLE = "single"
     VALUES = "values"
     VALUES_ALONE = "values-alone"
     VALUES_TEXT = "values-text"
@@ -28,13 +32,15 @@ class ArmName(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSpec:
     """`changes` says what differs from the load; `symptom` is what it looks for (a screen) or looks
-    into. `cost` is relative to the load's."""
+    into. `cost` is relative to the load's; 0 where the arms that have run answer it. A screen is
+    `only_for` a cause where no other needs it."""
 
     name: ArmName
     changes: str
     symptom: Symptom
     cost: float
     is_screen: bool = False
+    only_for: CauseName | None = None
     after: ArmName | None = None
 
 
@@ -73,6 +79,32 @@ ARMS = (
         changes="the load, with contexts below 4 x top-k, where the indexer cannot choose",
         symptom=_LOAD,
         cost=0.6,
+    ),
+    ArmSpec(
+        name=ArmName.PRIVATE,
+        changes="the load, with no prefix shared between sessions (each session is salted)",
+        symptom=_LOAD,
+        cost=1.0,
+    ),
+    ArmSpec(
+        name=ArmName.SAMPLES,
+        changes="the load, with two sessions at a time holding the same conversation",
+        symptom=Symptom.CORRUPT_WHEN_SHARED,
+        cost=1.0,
+        is_screen=True,
+        only_for=CauseName.EARLY_SEND,
+    ),
+    ArmSpec(
+        name=ArmName.SAMPLES_ALONE,
+        changes="those that failed, sent again one at a time and computed afresh",
+        symptom=Symptom.CORRUPT_WHEN_SHARED,
+        cost=0.3,
+    ),
+    ArmSpec(
+        name=ArmName.SINGLE,
+        changes="the load as it was, where no two sessions held the same conversation",
+        symptom=Symptom.CORRUPT_WHEN_SHARED,
+        cost=0.01,
     ),
     ArmSpec(
         name=ArmName.VALUES,
@@ -134,31 +166,55 @@ PREDICTIONS: Mapping[ArmName, Mapping[CauseName, Prediction]] = {
         _C.PARSER: S,
         _C.MODEL_BASELINE: S,
     },
-    ArmName.SHORT: {_C.INDEX_K_STALE_READ: G, _C.DECODE_STORE: G},
+    # A foreign page brings its values too, which are read whatever the indexer chooses.
+    ArmName.SHORT: {_C.INDEX_K_STALE_READ: G, _C.DECODE_STORE: G, _C.FOREIGN_PAGE: S},
+    ArmName.PRIVATE: {
+        _C.INDEX_K_STALE_READ: S,
+        _C.DECODE_STORE: S,
+        _C.FOREIGN_PAGE: S,
+        _C.EARLY_SEND: G,
+    },
+    ArmName.SAMPLES_ALONE: {
+        _C.INDEX_K_STALE_READ: G,
+        _C.DECODE_STORE: G,
+        _C.FOREIGN_PAGE: G,
+        _C.EARLY_SEND: G,
+        _C.PARSER: S,
+        _C.MODEL_BASELINE: S,
+    },
+    ArmName.SINGLE: {
+        _C.INDEX_K_STALE_READ: S,
+        _C.DECODE_STORE: S,
+        _C.FOREIGN_PAGE: S,
+        _C.EARLY_SEND: G,
+        _C.PARSER: S,
+        _C.MODEL_BASELINE: S,
+    },
     ArmName.VALUES_ALONE: {_C.FOREIGN_PAGE: G, _C.PARSER: S, _C.MODEL_BASELINE: S},
     ArmName.VALUES_TEXT: {_C.PARSER: G, _C.MODEL_BASELINE: S},
 }
 
 # What must have been seen, and decisively, before a cause counts as supported.
-TELLING: Mapping[CauseName, tuple[ArmName, ...]] = {
-    _C.INDEX_K_STALE_READ: (ArmName.ALONE, ArmName.MISS, ArmName.SHORT),
-    _C.DECODE_STORE: (ArmName.ALONE, ArmName.MISS, ArmName.SHORT),
-    _C.FOREIGN_PAGE: (ArmName.ALONE,),
-    _C.EARLY_SEND: (ArmName.ALONE, ArmName.MISS),
-    _C.PARSER: (ArmName.ALONE, ArmName.TEXT),
-    _C.MODEL_BASELINE: (ArmName.ALONE, ArmName.TEXT),
-}
-
-# The same questions asked of the other symptom.
-OF_VALUES: Mapping[ArmName, ArmName] = {
-    ArmName.ALONE: ArmName.VALUES_ALONE,
-    ArmName.TEXT: ArmName.VALUES_TEXT,
+TELLING: Mapping[Symptom, Mapping[CauseName, tuple[ArmName, ...]]] = {
+    _LOAD: {
+        _C.INDEX_K_STALE_READ: (ArmName.ALONE, ArmName.MISS, ArmName.SHORT),
+        _C.DECODE_STORE: (ArmName.ALONE, ArmName.MISS, ArmName.SHORT),
+        _C.FOREIGN_PAGE: (ArmName.ALONE,),
+        _C.EARLY_SEND: (ArmName.ALONE, ArmName.MISS, ArmName.PRIVATE),
+        _C.PARSER: (ArmName.ALONE, ArmName.TEXT),
+        _C.MODEL_BASELINE: (ArmName.ALONE, ArmName.TEXT),
+    },
+    _VALUES: {
+        _C.FOREIGN_PAGE: (ArmName.VALUES_ALONE,),
+        _C.PARSER: (ArmName.VALUES_ALONE, ArmName.VALUES_TEXT),
+        _C.MODEL_BASELINE: (ArmName.VALUES_ALONE, ArmName.VALUES_TEXT),
+    },
+    Symptom.CORRUPT_WHEN_SHARED: {
+        _C.EARLY_SEND: (ArmName.SAMPLES_ALONE, ArmName.SINGLE),
+    },
 }
 
 
 def telling(cause: CauseName, symptom: Symptom) -> tuple[ArmName, ...]:
     """The arms that have to speak for `cause` where `symptom` was seen."""
-    arms = TELLING.get(cause, ())
-    if symptom is not Symptom.CORRUPT_VALUES:
-        return arms
-    return tuple(OF_VALUES[arm] for arm in arms if arm in OF_VALUES)
+    return TELLING.get(symptom, {}).get(cause, ())

@@ -10,6 +10,7 @@ class Symptom(StrEnum):
     """What can be wrong as a user sees it."""
 
     CORRUPT_UNDER_LOAD = "corrupt under load"
+    CORRUPT_WHEN_SHARED = "corrupt where requests share a prefix at the same time"
     CORRUPT_VALUES = "corrupt on unusual values"
     WEDGED_UNDER_LOAD = "wedged under load without aborts"
     WEDGED_WITH_ABORTS = "wedged when requests are aborted"
@@ -39,8 +40,8 @@ class Cause:
     next_step: str
 
 
-_CORRUPT = frozenset({Symptom.CORRUPT_UNDER_LOAD})
-_ANY_CORRUPT = frozenset({Symptom.CORRUPT_UNDER_LOAD, Symptom.CORRUPT_VALUES})
+_CORRUPT = frozenset({Symptom.CORRUPT_UNDER_LOAD, Symptom.CORRUPT_WHEN_SHARED})
+_ANY_CORRUPT = _CORRUPT | {Symptom.CORRUPT_VALUES}
 
 # In the order in which equals are told.
 CAUSES = (

@@ -7,7 +7,7 @@ from itertools import combinations
 from dsv4doctor.differential.arms import ARMS, PREDICTIONS, ArmSpec, telling
 from dsv4doctor.differential.causes import CAUSES, Cause, Symptom
 from dsv4doctor.differential.readings import Case
-from dsv4doctor.differential.standing import is_supported, stands
+from dsv4doctor.differential.standing import is_supported, stands, wanted_screens
 
 # An arm that could only confirm what is left is worth half of one that separates two causes.
 CONFIRMS = 0.5
@@ -31,7 +31,7 @@ def next_arm(case: Case) -> ArmSpec | None:
     best = max(looks, key=lambda arm: worth[arm.name], default=None)
     if best is not None and worth[best.name] > 0.0:
         return best
-    return next((arm for arm in ARMS if arm.is_screen and case.reading(arm.name) is None), None)
+    return next((arm for arm in wanted_screens(case) if case.reading(arm.name) is None), None)
 
 
 def _gain(case: Case, arm: ArmSpec) -> float:

@@ -11,17 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dsv4doctor.differential.arms import ARMS, PREDICTIONS, ArmName, Prediction, telling
+from dsv4doctor.differential.arms import ARMS, PREDICTIONS, ArmName, ArmSpec, Prediction, telling
 from dsv4doctor.differential.causes import CAUSES, Cause, CauseName, Symptom
 from dsv4doctor.differential.readings import Case, Mark, Reading
 
 ALPHA = 0.05
 DECISIVE = 1.0 / ALPHA
 # A wedge is one observation and can never be decisive: this much says that the load without aborts
-# had run at least four times as many requests as were needed with them.
-WEDGE_WEIGHS = 3.0
+# had run three times as many requests as were needed with them.
+WEDGE_WEIGHS = 2.5
 
-CORRUPT = frozenset({Symptom.CORRUPT_UNDER_LOAD, Symptom.CORRUPT_VALUES})
+CORRUPT = frozenset(
+    {Symptom.CORRUPT_UNDER_LOAD, Symptom.CORRUPT_WHEN_SHARED, Symptom.CORRUPT_VALUES}
+)
 # Other sessions' text comes from other sessions' pages; an index alone only picks among one's own.
 LEAVES_FOREIGN = frozenset({CauseName.FOREIGN_PAGE})
 MAY_LEAVE_FOREIGN = LEAVES_FOREIGN | {CauseName.EARLY_SEND}
@@ -58,10 +60,22 @@ def conclude(case: Case) -> Conclusion:
     """The verdict on all that was seen; `healthy` needs every screen run, proved and clean."""
     if any(each.standing is Standing.SUPPORTED for each in judge(case)):
         return Conclusion.DIAGNOSED
-    screens = [case.reading(arm.name) for arm in ARMS if arm.is_screen]
+    screens = [case.reading(arm.name) for arm in wanted_screens(case)]
     if case.symptoms or any(reading is None or reading.not_proved for reading in screens):
         return Conclusion.UNDECIDED
     return Conclusion.HEALTHY
+
+
+def wanted_screens(case: Case) -> tuple[ArmSpec, ...]:
+    """The screens that could meet anything new: one that only a single cause needs is left out
+    where that cause is ruled out, or has been met by the load already."""
+    out = {each.cause for each in case.exclusions}
+    is_sick = Symptom.CORRUPT_UNDER_LOAD in case.symptoms
+    return tuple(
+        arm
+        for arm in ARMS
+        if arm.is_screen and (arm.only_for is None or not (is_sick or arm.only_for in out))
+    )
 
 
 def judge(case: Case) -> tuple[CauseStanding, ...]:
@@ -158,15 +172,12 @@ def _was_looked_for(case: Case, cause: Cause) -> bool:
 
 
 def _screens(case: Case, cause: Cause) -> list[Reading | None]:
-    arms = {
-        ArmName.LOAD if symptom is not Symptom.CORRUPT_VALUES else ArmName.VALUES
-        for symptom in cause.explains
-    }
-    if Symptom.WEDGED_WITH_ABORTS in cause.explains:
-        arms.add(ArmName.ABORTS)
-    if cause.explains == {Symptom.WEDGED_WITH_ABORTS}:
-        arms.discard(ArmName.LOAD)
-    return [case.reading(arm.name) for arm in ARMS if arm.name in arms]
+    """What the screens for the cause's symptoms showed; None where one has not run."""
+    wanted = wanted_screens(case)
+    arms = {arm.name for arm in wanted if arm.symptom in cause.explains}
+    if Symptom.WEDGED_UNDER_LOAD in cause.explains or cause.explains == {Symptom.LATE_CLIENT}:
+        arms.add(ArmName.LOAD)
+    return [case.reading(arm.name) for arm in wanted if arm.name in arms]
 
 
 def _words(case: Case, cause: Cause) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -22,7 +22,7 @@ from dsv4doctor.differential.order import next_arm
 from dsv4doctor.differential.readings import Case, Reading
 from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError
 from dsv4doctor.finding import Finding, Severity
-from dsv4doctor.flows.diagnose_arms import ArmRun, Bench, different_sessions, run_arm
+from dsv4doctor.flows.diagnose_arms import MOST_ROUNDS, ArmRun, Bench, different_sessions, run_arm
 from dsv4doctor.flows.diagnose_plan import COMMAND, DiagnosePlan
 from dsv4doctor.flows.diagnose_server import exclusions
 from dsv4doctor.flows.diagnose_text import check_texts
@@ -33,11 +33,12 @@ from dsv4doctor.flows.diagnose_verdict import (
     findings_of,
 )
 from dsv4doctor.flows.diagnose_weighing import (
+    PLENTY,
     REPLAYS,
     compared,
     foreign_mark,
+    is_enough,
     is_plenty,
-    load_is_enough,
     reached,
     screen,
     sent_again,
@@ -54,6 +55,7 @@ from dsv4doctor.report.document import Report
 from dsv4doctor.report.formats import markdown
 
 _LOAD, _VALUES = Symptom.CORRUPT_UNDER_LOAD, Symptom.CORRUPT_VALUES
+_SHARED = Symptom.CORRUPT_WHEN_SHARED
 _UNDER_LOAD, _WITH_ABORTS = Symptom.WEDGED_UNDER_LOAD, Symptom.WEDGED_WITH_ABORTS
 
 
@@ -137,7 +139,9 @@ def _run_arms(work: Diagnosis) -> None:
                 raise
             work.notes.append(str(problem))
             return
-        run = work.runs[arm.name]
+        run = work.runs.get(arm.name)
+        if run is None:
+            continue
         _note_lateness(work, run)
         if run.interrupted:
             work.interrupted = True
@@ -161,18 +165,44 @@ def _generates(work: Diagnosis) -> bool:
 
 
 def _load(work: Diagnosis, arm: ArmSpec) -> None:
-    most = load_is_enough(work.bench.plan.sessions)
+    _screened(work, _until_enough(work, arm.name), _LOAD, _UNDER_LOAD)
+
+
+def _samples(work: Diagnosis, arm: ArmSpec) -> None:
+    _screened(work, _until_enough(work, arm.name), _SHARED, _UNDER_LOAD)
+
+
+def _until_enough(work: Diagnosis, name: ArmName) -> ArmRun:
+    """A load that is clean once is not repeated; one that went wrong goes on until others can be
+    compared with it."""
+    sessions = work.bench.plan.sessions
 
     def enough(tally: Tally) -> str | None:
-        return "enough went wrong" if tally.corrupted_sessions >= most else None
+        return "enough went wrong" if is_enough(tally, sessions) else None
 
-    run = work.runs[arm.name] = run_arm(work.bench, arm.name, enough=enough)
-    _screened(work, run, _LOAD, _UNDER_LOAD)
+    run = work.runs[name] = run_arm(work.bench, name, enough=enough)
+    while run.wrong and _may_go_on(run) and not is_enough(run.tally, sessions):
+        run = work.runs[name] = run_arm(work.bench, name, enough=enough, before=run)
+    return run
+
+
+def _may_go_on(run: ArmRun) -> bool:
+    return run.rounds < MOST_ROUNDS and run.wedge is None and not run.interrupted
 
 
 def _values(work: Diagnosis, arm: ArmSpec) -> None:
     run = work.runs[arm.name] = run_arm(work.bench, arm.name)
     _screened(work, run, _VALUES, _UNDER_LOAD)
+
+
+def _single(work: Diagnosis, arm: ArmSpec) -> None:
+    """The load has run already; it goes on only where the samples needed further rounds."""
+    samples, load = work.runs[ArmName.SAMPLES], work.runs[ArmName.LOAD]
+    while _may_go_on(load) and load.rounds < samples.rounds:
+        if compared(samples, load).goes >= PLENTY:
+            break
+        load = work.runs[ArmName.LOAD] = run_arm(work.bench, ArmName.LOAD, before=load)
+    work.add(replace(compared(samples, load), arm=arm.name))
 
 
 def _screened(work: Diagnosis, run: ArmRun, corrupt: Symptom, wedge: Symptom) -> None:
@@ -188,27 +218,30 @@ def _aborts(work: Diagnosis, arm: ArmSpec) -> None:
         wedged = wedge_reading(load.tally if load else None, run)
         work.case = replace(work.case, wedged=wedged)
     work.add(screen(run, None, _WITH_ABORTS))
-    if run.wrong and not work.case.symptoms & {_LOAD, _VALUES}:
+    if run.wrong and not work.case.symptoms & {_LOAD, _SHARED, _VALUES}:
         work.notes.append(
             f"{len(run.wrong)} replies were wrong with aborts, none without: no arm looks into that"
         )
 
 
 def _other_load(work: Diagnosis, arm: ArmSpec) -> None:
+    """As many rounds as the load had, as far into them as it went, unless less says enough."""
     load = work.runs[ArmName.LOAD]
-    turns = reached(load)
-    sessions = work.bench.plan.sessions
+    turns, sessions = reached(load), work.bench.plan.sessions
+    run: ArmRun | None = None
 
     def enough(tally: Tally) -> str | None:
-        if is_plenty(tally, sessions):
+        rounds = 1 if run is None else run.rounds + 1
+        if is_plenty(tally, rounds * sessions):
             return "enough went wrong"
-        if len(tally.by_session) >= sessions and all(
-            tally.ended_turns[session] >= turns for session in range(sessions)
-        ):
-            return "the load had gone no further"
-        return None
+        ended = [tally.ended_turns[session] >= turns for session in range(rounds * sessions)]
+        return "the load had gone no further" if all(ended) else None
 
-    run = work.runs[arm.name] = run_arm(work.bench, arm.name, enough=enough)
+    while run is None or (_may_go_on(run) and run.rounds < load.rounds):
+        run = work.runs[arm.name] = run_arm(work.bench, arm.name, enough=enough, before=run)
+        reading = compared(load, run)
+        if max(reading.goes, reading.stays) >= PLENTY:
+            break
     work.add(compared(load, run))
 
 
@@ -243,6 +276,10 @@ _ARMS: Mapping[ArmName, Callable[[Diagnosis, ArmSpec], None]] = {
     ArmName.TEXT: _text(ArmName.ALONE),
     ArmName.MISS: _other_load,
     ArmName.SHORT: _other_load,
+    ArmName.PRIVATE: _other_load,
+    ArmName.SAMPLES: _samples,
+    ArmName.SAMPLES_ALONE: _again(ArmName.SAMPLES),
+    ArmName.SINGLE: _single,
     ArmName.VALUES: _values,
     ArmName.VALUES_ALONE: _again(ArmName.VALUES),
     ArmName.VALUES_TEXT: _text(ArmName.VALUES_ALONE),

@@ -30,12 +30,20 @@ FACTORS: Mapping[ArmName, Mapping[str, str]] = {
     ArmName.TEXT: {"aborts": "off", "cache": "miss", "concurrency": "1", "stream": "off"},
     ArmName.MISS: {"aborts": "off", "cache": "miss"},
     ArmName.SHORT: {"aborts": "off", "context": "short"},
+    ArmName.PRIVATE: {"aborts": "off"},
+    ArmName.SAMPLES: {"aborts": "off"},
+    ArmName.SAMPLES_ALONE: {"aborts": "off", "cache": "miss", "concurrency": "1"},
     ArmName.VALUES: {"aborts": "off"},
     ArmName.VALUES_ALONE: {"aborts": "off", "cache": "miss", "concurrency": "1"},
     ArmName.VALUES_TEXT: {"aborts": "off", "cache": "miss", "concurrency": "1", "stream": "off"},
     ArmName.ABORTS: {"aborts": "on"},
 }
 _VALUES_ARMS = frozenset({ArmName.VALUES, ArmName.VALUES_ALONE, ArmName.VALUES_TEXT})
+_SAMPLES_ARMS = frozenset({ArmName.SAMPLES, ArmName.SAMPLES_ALONE})
+# Where little went wrong, the load is repeated with further sessions up to so often.
+MOST_ROUNDS = 3
+# Two requests of one batch are enough to share a prefix that only one of them restores.
+SAMPLES = 2
 # Twelve sessions of three turns meet every kind of value several times.
 VALUES_SESSIONS = 12
 
@@ -58,8 +66,8 @@ class Bench:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmRun:
     """What an arm brought. `wrong` are the corrupted requests in the order in which they ended,
-    `foreign` those of them that hold another session's planted code; `texts` are the wrong ones'
-    records."""
+    `foreign` those of them that hold another session's planted code; `records` are the wrong ones'
+    records. A further round brings `plan.sessions` more sessions of the same seed."""
 
     name: ArmName
     tally: Tally
@@ -68,6 +76,7 @@ class ArmRun:
     records: tuple[Mapping[str, Any], ...]
     verification: Verification
     begun: int
+    rounds: int
     wedge: Wedge | None
     timings_valid: bool | None
     interrupted: bool
@@ -102,6 +111,12 @@ class ArmRecords(BlockRecords):
         self.foreign: list[Request] = []
         self.kept: list[Mapping[str, Any]] = []
 
+    def continue_after(self, before: ArmRun) -> None:
+        """Remember what earlier rounds of the same arm brought."""
+        self.wrong += before.wrong
+        self.foreign += before.foreign
+        self.kept += before.records
+
     def append_record(self, record: Mapping[str, Any]) -> None:
         super().append_record(record)
         if not record["corrupted"]:
@@ -127,33 +142,44 @@ def run_arm(
     *,
     only: Collection[Request] | None = None,
     enough: Callable[[Tally], str | None] = lambda _: None,
+    before: ArmRun | None = None,
 ) -> ArmRun:
-    """Drive the arm's sessions, or `only` some of their requests, until `enough` says why not.
+    """Drive the arm's sessions, or `only` some of their requests, until `enough` says why not;
+    after `before`, its rounds so far, one more.
 
     Raises:
         DoctorError: if the server served nothing at all.
     """
+    rounds = 1 if before is None else before.rounds + 1
     plan = client_plan(bench.plan, name)
-    number = bench.number
-    bench.number += 1
+    per_round = plan.sessions
+    reach = max((session + 1 for session, _ in only or ()), default=0)
+    plan = replace(plan, sessions=max(rounds * per_round, reach))
     extra = {
-        "arm": name.value, "block": number, "round": 0, "attempt": 1,
-        "block_sessions": bench.plan.sessions,
+        "arm": name.value, "block": bench.number, "round": rounds, "attempt": 1,
+        "block_sessions": MOST_ROUNDS * bench.plan.sessions,
     }  # fmt: skip
+    bench.number += 1
     records = ArmRecords(bench.run, extra)
     work = Work(plan, records, bench.progress)
     work.secrets, work.enough = bench.secrets, enough
+    if before is not None:
+        work.tally = before.tally
+        records.continue_after(before)
+        only = {(s, t) for s in range(per_round * (rounds - 1), plan.sessions)
+                for t in range(plan.turn_count)}  # fmt: skip
     if only is not None:
         work.done = _all_but(plan, only)
     drive(work, bench.endpoint)
     if work.unreachable is not None:
         raise DoctorError(f"arm {name}: {work.unreachable}", "is the server up?")
     bench.target.update(work.target)
-    return _arm_run(name, plan, work, records)
+    return _arm_run(name, work, records, before)
 
 
-def _arm_run(name: ArmName, plan: ReproPlan, work: Work, records: ArmRecords) -> ArmRun:
-    begun = len(work.tally.by_session.keys() | work.tally.failed_sessions)
+def _arm_run(name: ArmName, work: Work, records: ArmRecords, before: ArmRun | None) -> ArmRun:
+    ended = work.ended
+    timings = (before and before.timings_valid, ended and ended.timings_valid)
     return ArmRun(
         name=name,
         tally=work.tally,
@@ -161,11 +187,12 @@ def _arm_run(name: ArmName, plan: ReproPlan, work: Work, records: ArmRecords) ->
         foreign=tuple(records.foreign),
         records=tuple(records.kept),
         verification=_verify(name, work, records),
-        begun=min(begun, plan.sessions),
+        begun=len(work.tally.by_session.keys() | work.tally.failed_sessions),
+        rounds=1 if before is None else before.rounds + 1,
         wedge=work.wedge,
-        timings_valid=work.ended.timings_valid if work.ended else None,
+        timings_valid=False if False in timings else True if True in timings else None,
         interrupted=work.interrupted,
-        seconds=work.ended.elapsed_s if work.ended else 0.0,
+        seconds=(before.seconds if before else 0.0) + (ended.elapsed_s if ended else 0.0),
     )
 
 
@@ -206,7 +233,8 @@ def _scenario(plan: DiagnosePlan, name: ArmName) -> Scenario:
         return load_scenario("parser-probe")
     if name is ArmName.ABORTS:
         return load_scenario("abort-storm")
-    return replace(plan.scenario, stream=True)
+    scenario = replace(plan.scenario, stream=True, salts_sessions=name is ArmName.PRIVATE)
+    return replace(scenario, samples=SAMPLES) if name in _SAMPLES_ARMS else scenario
 
 
 def different_sessions(wrong: Sequence[Request], most: int) -> tuple[Request, ...]:

@@ -97,12 +97,14 @@ def _arm(name: ArmName, case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
         "e_stays": round(reading.stays, 3),
         "e_goes": round(reading.goes, 3),
         "not_proved": reading.not_proved,
+        "seconds": None,
     }
     if run is not None:
         tally = run.tally
         shown |= {
             "responses": tally.responses,
             "corrupted_responses": tally.corrupted_responses,
+            "rounds": run.rounds,
             "sessions": run.begun,
             "corrupted_sessions": tally.corrupted_sessions,
             "failures": tally.failures,

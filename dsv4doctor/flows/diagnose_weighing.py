@@ -31,9 +31,9 @@ ENOUGH_WRONG = 16
 REPLAYS = 12
 
 
-def load_is_enough(sessions: int) -> int:
-    """How many wrong sessions end the load early."""
-    return min(ENOUGH_WRONG, max(1, sessions * 2 // 3))
+def is_enough(tally: Tally, sessions: int) -> bool:
+    """True when so many sessions went wrong that another load can be compared with this one."""
+    return tally.corrupted_sessions >= min(ENOUGH_WRONG, max(1, sessions * 2 // 3))
 
 
 def is_plenty(tally: Tally, sessions: int) -> bool:

@@ -108,6 +108,8 @@ def request_body(
     wanted = script.turns[turn]
     if script.salts_prompts:
         messages = salted(messages, f"[{options.salt} {script.session} {turn}]")
+    elif script.salts_sessions:
+        messages = salted(messages, f"[{options.salt} {script.session}]")
     body: dict[str, Any] = {"model": options.model, "messages": messages}
     if script.tools:
         body["tools"] = list(script.tools)

@@ -109,6 +109,7 @@ def build_session(
         sampling=_sampling(scenario.sampling),
         canary_key=key,
         salts_prompts=scenario.salts_prompts,
+        salts_sessions=scenario.salts_sessions,
         conversation=None if conversation == session else conversation,
     )
 

@@ -94,7 +94,7 @@ def _arms(arms: Sequence[Mapping[str, Any]]) -> Section:
             str(arm.get("changes")),
             str(arm.get("said"))
             + (f" (not counted: {arm['not_proved']})" if arm.get("not_proved") else ""),
-            f"{arm.get('seconds', 0):.0f}",
+            f"{arm.get('seconds') or 0:.0f}",
         )
         for arm in arms
     )

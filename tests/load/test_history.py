@@ -84,4 +84,8 @@ def test_a_salted_prompt_begins_like_no_other() -> None:
             assert body["messages"][0]["content"].endswith(messages[0]["content"])
             assert body["messages"][1:] == messages[1:]
     assert len(starts) == 2, "a salt is its run's"
+    of_session = replace(one, salts_prompts=False, salts_sessions=True)
+    options = RunOptions(model="m")
+    first, second = (request_body(of_session, turn, messages, options) for turn in (0, 1))
+    assert first["messages"][0] == second["messages"][0] != messages[0]
     assert messages == one.messages(1), "the history itself is not touched"

@@ -31,7 +31,8 @@ WRITE = re.compile(r"Write out word for word the passage called `([^`]+)`, and n
 
 def digest(script: SessionScript) -> str:
     fields = dataclasses.asdict(script)
-    assert not fields.pop("salts_prompts"), "a salt is no byte that a seed fixes"
+    for name in ("salts_prompts", "salts_sessions"):
+        assert not fields.pop(name), "a salt is no byte that a seed fixes"
     assert fields.pop("conversation") is None, "a conversation of its own"
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
