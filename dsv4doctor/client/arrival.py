@@ -22,7 +22,7 @@ _SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35)
 _TIMESPEC = struct.Struct("@ll")
 _ROOM = socket.CMSG_SPACE(_TIMESPEC.size) if hasattr(socket, "CMSG_SPACE") else 0
 # Two 64-bit words; elsewhere the layout is another one.
-_IS_STAMPED = sys.platform == "linux" and _TIMESPEC.size == 16 and _ROOM > 0
+IS_STAMPED = sys.platform == "linux" and _TIMESPEC.size == 16 and _ROOM > 0
 
 # A stamp that is older, or that lies ahead, was made before somebody set the clock.
 _OLDEST_NS = 60 * 1_000_000_000
@@ -62,7 +62,7 @@ class StampedSockets:
     def make(self, address: Any) -> socket.socket:
         """A socket for `address` (of `getaddrinfo`); a plain one where there are no stamps."""
         family, kind, protocol = address[:3]
-        if not _IS_STAMPED:
+        if not IS_STAMPED:
             return socket.socket(family, kind, protocol)
         stamped = StampedSocket(family, kind, protocol)
         try:
