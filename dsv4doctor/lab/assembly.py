@@ -52,6 +52,13 @@ def orderings_of(config: EngineConfig) -> Orderings:
     )
 
 
+def stores_replies(config: EngineConfig) -> bool:
+    """Whether decode forwards write the pool. The record's table was calibrated without."""
+    faults = [fault_named(name) for name in config.faults]
+    is_asked_for = config.as_version is not None or any(fault.stores_replies for fault in faults)
+    return config.decodes and is_asked_for
+
+
 def physics_of(config: EngineConfig) -> PrefillPhysics:
     faults = standing(config.faults, config.fixes)
     rows = [fault.page_row for fault in faults if fault.page_row is not whole_row]
@@ -63,4 +70,5 @@ def physics_of(config: EngineConfig) -> PrefillPhysics:
         or all(fault.index_read_waits for fault in faults),
         page_row=rows[0] if rows else whole_row,
         orderings=orderings_of(config),
+        stores_replies=stores_replies(config),
     )

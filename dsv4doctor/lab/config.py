@@ -31,6 +31,10 @@ class EngineConfig:
         copy_bytes_per_ms: bandwidth of each of the two copy streams.
         layer_ms: compute time of a layer after its main read.
         decode_step_ms: one token of every request of the batch.
+        reply_block_tokens, reply_block_ms: where replies are stored in the pool (`lab.replies`), a
+            decode forward stores a block of so many tokens a request, and takes so long. A real
+            step stores one to four: the block shows in sixty sessions what takes a day of them.
+        decodes: False for a prefill engine, whose replies are generated elsewhere.
         as_version: the SGLang release whose orderings the engine has (`lab.releases`); None has
             every ordering, so that only `faults` are wrong with it.
         coarse_barrier: SGLANG_FORCE_COARSE_WAR_BARRIER, for releases that read it.
@@ -54,6 +58,9 @@ class EngineConfig:
     copy_bytes_per_ms: float = 250 * 8448
     layer_ms: float = 0.05
     decode_step_ms: float = 0.02
+    reply_block_tokens: int = 160
+    reply_block_ms: float = 3.0
+    decodes: bool = True
     as_version: str | None = None
     coarse_barrier: bool = False
     early_send: bool = True

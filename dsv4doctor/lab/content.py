@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from dsv4doctor.lab.keys import entry_keys, layer_signs
-from dsv4doctor.lab.latents import encode_main_page
+from dsv4doctor.lab.latents import encode_main_page, main_slots
 from dsv4doctor.lab.layouts import (
     HEAD_DIM,
     PAGE_SLOTS,
@@ -18,7 +18,7 @@ from dsv4doctor.lab.layouts import (
     Bytes,
     IndexFormat,
 )
-from dsv4doctor.lab.pools import PageContent, PageOwner
+from dsv4doctor.lab.pools import PageContent, PageOwner, SlotWrite
 from dsv4doctor.lab.tokens import TokenIds
 
 _DIGEST_BYTES = 16
@@ -29,12 +29,16 @@ def page_count(tokens: TokenIds) -> int:
     return -(-len(tokens) // PAGE_TOKENS)
 
 
+def chain_digest(parent: bytes, tokens: TokenIds) -> bytes:
+    """The digest of all tokens up to the end of a page, `parent` being the page before's."""
+    return blake2b(parent + tokens.tobytes(), digest_size=_DIGEST_BYTES).digest()
+
+
 def chain_digests(tokens: TokenIds) -> list[bytes]:
     """For every page the digest of all tokens up to its end: equal digests, equal bytes."""
     digests, parent = [], b""
     for start in range(0, len(tokens), PAGE_TOKENS):
-        page = tokens[start : start + PAGE_TOKENS].tobytes()
-        parent = blake2b(parent + page, digest_size=_DIGEST_BYTES).digest()
+        parent = chain_digest(parent, tokens[start : start + PAGE_TOKENS])
         digests.append(parent)
     return digests
 
@@ -47,6 +51,15 @@ class ContentStore:
         self._signs = [layer_signs(layer) for layer in range(layers)]
         self._limit = limit
         self._index_k: OrderedDict[bytes, tuple[Bytes, ...]] = OrderedDict()
+
+    def slot_write(self, page: int, content: PageContent, first: int, last: int) -> SlotWrite:
+        """The store of slots `first` up to `last` (not included) of a device page."""
+        return SlotWrite(
+            page=page,
+            content=content,
+            index=self._form.slots(first, last),
+            main=main_slots(first, last),
+        )
 
     def _encode(self, tokens: TokenIds, pages: Sequence[int]) -> list[tuple[Bytes, ...]]:
         """Index-K of some pages, all layers; slots without a complete entry are zero keys."""

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from dsv4doctor.errors import UsageError
-from dsv4doctor.lab.assembly import check, physics_of
+from dsv4doctor.lab.assembly import check, physics_of, stores_replies
+from dsv4doctor.lab.backups import Backups
 from dsv4doctor.lab.clock import TransferThreadDead
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.content import ContentStore, chain_digests, page_count
@@ -31,6 +32,7 @@ from dsv4doctor.lab.prefill import Job, Prefill
 from dsv4doctor.lab.ranks import Demand, TensorRanks
 from dsv4doctor.lab.reader import read
 from dsv4doctor.lab.rendering import render
+from dsv4doctor.lab.replies import BlockPhysics, Replies, reply_tokens
 from dsv4doctor.lab.requests import EngineRequest, Generation
 
 # How a conversation begins: past any shared system prompt, so that sessions differ here.
@@ -73,6 +75,7 @@ class Engine:
         self._device = PagePool(config.device_pages + 1, *pool)
         self._host = PagePool(config.host_pages + 1, *pool) if config.hicache else None
         self._prefill = Prefill(self._device, self._host, self._store, physics_of(config))
+        self._replies = self._make_replies() if stores_replies(config) else None
         self._faults = standing(config.faults, config.fixes)
         self._killed_by: str | None = None
         self._totals = Totals()
@@ -93,6 +96,21 @@ class Engine:
     def device(self) -> PagePool:
         """The device's pages."""
         return self._device
+
+    def _make_replies(self) -> Replies:
+        backups = None
+        if self._host is not None:
+            backups = Backups(
+                self._prefill.streams,
+                self._prefill.clock,
+                self._prefill.radix,
+                (self._device, self._host),
+                self.config.copy_bytes_per_ms,
+            )
+        block = BlockPhysics(
+            tokens=self.config.reply_block_tokens, duration_ms=self.config.reply_block_ms
+        )
+        return Replies(self._prefill, block, backups)
 
     @property
     def max_prompt_tokens(self) -> int:
@@ -138,6 +156,8 @@ class Engine:
                     f"the prompt has {len(item.job.tokens)} tokens, the pool holds "
                     f"{self.max_prompt_tokens}"
                 )
+        # Between rounds the device comes to rest.
+        self._prefill.clock.rest()
         self._ranks.rest()
         # Equal prompts are told apart by name; which of them comes first then changes nothing.
         waiting = sorted(work, key=lambda w: (w.round_key, w.batch_key, w.request.rid))
@@ -159,7 +179,7 @@ class Engine:
         available = self._device.free_pages + self._prefill.radix.evictable_pages
         admitted: list[_Work] = []
         for item in batch:
-            if not self._prefill.admit(item.job):
+            if not self._admit(item):
                 break
             admitted.append(item)
         self._meet([item.job for item in admitted], available)
@@ -183,6 +203,17 @@ class Engine:
                 after_rid="",
             )
 
+    def _admit(self, item: _Work) -> bool:
+        job, replies = item.job, self._replies
+        if replies is None:
+            return self._prefill.admit(job)
+        replies.settle()
+        job.reply_pages = replies.reply_pages(len(job.tokens), item.request.max_tokens)
+        while not self._prefill.admit(job):
+            if not replies.make_room():
+                return False
+        return True
+
     def _serve(self, batch: list[_Work]) -> list[Generation]:
         jobs = [item.job for item in batch]
         if self.wedged is None:
@@ -202,10 +233,14 @@ class Engine:
         if self.on_prefilled is not None:
             self.on_prefilled([(item.request, item.job) for item in batch])
         generations = [self._reply(item) for item in batch]
-        for item in batch:
-            self._prefill.finish(item.job)
-        steps = max(len(generation.pieces) for generation in generations)
-        self._prefill.clock.work(steps * self.config.decode_step_ms)
+        if self._replies is not None:
+            ends = zip(jobs, generations, strict=True)
+            self._replies.run([(job, reply_tokens(generation)) for job, generation in ends])
+        else:
+            for item in batch:
+                self._prefill.finish(item.job)
+            steps = max(len(generation.pieces) for generation in generations)
+            self._prefill.clock.work(steps * self.config.decode_step_ms)
         if not self.config.overlap_schedule:
             self._prefill.clock.work(self.config.schedule_ms)
         self._ranks.ran(len(batch), len({page for job in jobs for page in job.row}))

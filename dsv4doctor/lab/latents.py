@@ -66,6 +66,22 @@ def encode_main_page(tokens: TokenIds, logical_page: int) -> Bytes:
     return np.concatenate([c4, c128])
 
 
+def main_slots(first: int, last: int) -> tuple[slice, ...]:
+    """Where in a main page the entries from `first` up to `last` (not included) lie.
+
+    The c128 rows among them are those whose 32 entries are complete at `last`.
+    """
+    c4_scales = PAGE_SLOTS * _SLOT_DATA
+    c128_scales = C4_PAGE_BYTES + _C128_SLOTS * _SLOT_DATA
+    begun, complete = first // _C128_STRIDE, last // _C128_STRIDE
+    return (
+        slice(first * _SLOT_DATA, last * _SLOT_DATA),
+        slice(c4_scales + first * _SLOT_SCALES, c4_scales + last * _SLOT_SCALES),
+        slice(C4_PAGE_BYTES + begun * _SLOT_DATA, C4_PAGE_BYTES + complete * _SLOT_DATA),
+        slice(c128_scales + begun * _SLOT_SCALES, c128_scales + complete * _SLOT_SCALES),
+    )
+
+
 def decode_tokens(pages: Bytes) -> TokenIds:
     """The token ids that main pages [n, >= 37,440] hold, in order (n * 256 of them)."""
     data = pages[:, : PAGE_SLOTS * _SLOT_DATA].reshape(len(pages), PAGE_SLOTS, _SLOT_DATA)

@@ -125,17 +125,34 @@ def _decode_fp4(pages: Bytes) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexFormat:
-    """How index keys lie in a page: `encode` takes [pages, 64, 128], `decode` gives it back."""
+    """How index keys lie in a page: `encode` takes [pages, 64, 128], `decode` gives it back.
+
+    Behind the page's values stand its scales, `scale_bytes` a slot.
+    """
 
     name: str
     page_bytes: int
     encode: Callable[[Floats], Bytes]
     decode: Callable[[Bytes], Floats]
+    scale_bytes: int = 0
+
+    def slots(self, first: int, last: int) -> tuple[slice, ...]:
+        """Where in a page the slots from `first` up to `last` (not included) lie."""
+        value = self.page_bytes // PAGE_SLOTS - self.scale_bytes
+        scales = PAGE_SLOTS * value
+        return (
+            slice(first * value, last * value),
+            slice(scales + first * self.scale_bytes, scales + last * self.scale_bytes),
+        )
 
 
-FP8 = IndexFormat(name="fp8", page_bytes=8448, encode=_encode_fp8, decode=_decode_fp8)
+FP8 = IndexFormat(
+    name="fp8", page_bytes=8448, encode=_encode_fp8, decode=_decode_fp8, scale_bytes=4
+)
 BF16 = IndexFormat(name="bf16", page_bytes=16384, encode=_encode_bf16, decode=_decode_bf16)
-FP4 = IndexFormat(name="fp4", page_bytes=4352, encode=_encode_fp4, decode=_decode_fp4)
+FP4 = IndexFormat(
+    name="fp4", page_bytes=4352, encode=_encode_fp4, decode=_decode_fp4, scale_bytes=4
+)
 INDEX_FORMATS = {form.name: form for form in (FP8, BF16, FP4)}
 
 

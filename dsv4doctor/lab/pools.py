@@ -64,6 +64,29 @@ class PagePool:
         self.main_owner[layer][page] = content.owner
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotWrite:
+    """Some slots of one page about to be stored: `index` and `main` say which bytes they are."""
+
+    page: int
+    content: PageContent
+    index: tuple[slice, ...]
+    main: tuple[slice, ...]
+
+
+def write_slots(pool: PagePool, layer: int, write: SlotWrite) -> None:
+    """The compute stream's store of some slots; whoever owns the rest, the page is theirs no more.
+
+    `write.content` has the bytes of the whole page, and the owner that the page has from now on.
+    """
+    for part in write.index:
+        pool.index_k[layer][write.page, part] = write.content.index_k[layer][part]
+    for part in write.main:
+        pool.main[layer][write.page, part] = write.content.main[part]
+    pool.index_owner[layer][write.page] = write.content.owner
+    pool.main_owner[layer][write.page] = write.content.owner
+
+
 def copy_index_page(source: PagePool, host: int, target: PagePool, page: int, layer: int) -> None:
     """One layer's index-K page, host to device."""
     target.index_k[layer][page] = source.index_k[layer][host]

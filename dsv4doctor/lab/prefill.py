@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from dsv4doctor.lab.content import ContentStore, page_count
 from dsv4doctor.lab.faults.fault import RowWrite
 from dsv4doctor.lab.groundtruth import INDEX_POOL, MAIN_POOL, StaleRead
-from dsv4doctor.lab.layouts import PAGE_TOKENS, Bytes
+from dsv4doctor.lab.layouts import PAGE_TOKENS, TOKENS_PER_ENTRY, Bytes
 from dsv4doctor.lab.model import Gathered
 from dsv4doctor.lab.ordering import EngineStreams, Forward
 from dsv4doctor.lab.pools import (
@@ -26,6 +26,7 @@ from dsv4doctor.lab.pools import (
     PagePool,
     copy_index_page,
     copy_main_page,
+    write_slots,
 )
 from dsv4doctor.lab.radix import Node, RadixCache
 from dsv4doctor.lab.releases import Orderings
@@ -49,6 +50,7 @@ class Job:
     path: list[Node] = field(default_factory=list)
     loads: list[tuple[int, int]] = field(default_factory=list)  # (host page, device page)
     fresh: list[int] = field(default_factory=list)
+    reply_pages: int = 0  # what its reply may need beside
     contents: list[PageContent] = field(default_factory=list)
     row: tuple[int, ...] = ()
     index_k: list[Bytes] = field(default_factory=list)
@@ -81,6 +83,7 @@ class PrefillPhysics:
     index_read_waits: bool
     page_row: Callable[[RowWrite], tuple[int, ...]]
     orderings: Orderings
+    stores_replies: bool = False
 
 
 class Sender(Protocol):
@@ -100,9 +103,9 @@ class Prefill:
     def __init__(
         self, device: PagePool, host: PagePool | None, store: ContentStore, physics: PrefillPhysics
     ) -> None:
-        self._device = device
-        self._host = host
-        self._store = store
+        self.device = device
+        self.host = host
+        self.store = store
         self._physics = physics
         self.radix = RadixCache(device, host)
         self.clock = Timeline()
@@ -110,10 +113,12 @@ class Prefill:
         self.index_stream, self.main_stream = self.streams.loads
         self.sender: Sender | None = None
         self.observer: EngineObserver | None = None
+        # Pages that running requests may still ask for.
+        self._promised = 0
 
     @property
     def layers(self) -> int:
-        return len(self._device.index_k)
+        return len(self.device.index_k)
 
     def admit(self, job: Job) -> bool:
         """Match, lock and allocate; False (and nothing changed) when the pool has no room."""
@@ -123,9 +128,15 @@ class Prefill:
         to_load = [node for node in path if node.device_page is None]
         fresh = page_count(job.tokens) - len(path)
         pages = self.radix.allocate(len(to_load) + fresh)
+        promised = self._promised + job.reply_pages
+        if pages is not None and promised and self._spare_pages < promised:
+            for page in reversed(pages):
+                self.device.release(page)
+            pages = None
         if pages is None:
             self.radix.unlock(path)
             return False
+        self._promised = promised
         job.path, job.fresh = path, pages[len(to_load) :]
         for node, page in zip(to_load, pages, strict=False):
             # Published at once: a later match of the same batch takes it for an ordinary page.
@@ -133,8 +144,16 @@ class Prefill:
             assert node.host_page is not None
             job.loads.append((node.host_page, page))
         wanted = range(len(path), len(path) + fresh)
-        job.contents = self._store.pages(job.tokens, wanted, job.digests, job.rid)
+        job.contents = self.store.pages(job.tokens, wanted, job.digests, job.rid)
         return True
+
+    @property
+    def _spare_pages(self) -> int:
+        return self.device.free_pages + self.radix.evictable_pages
+
+    def give_up_room(self, job: Job) -> None:
+        """The job needs no more pages than it has."""
+        self._promised -= job.reply_pages
 
     def _write_rows(self, jobs: Sequence[Job]) -> None:
         previous: tuple[int, ...] = ()
@@ -147,17 +166,17 @@ class Prefill:
     def _queue_loads(self, jobs: Sequence[Job]) -> tuple[list[Mark], list[Mark]] | None:
         """Queue every copy of the batch; the events of each layer, or None without any load."""
         loads = [load for job in jobs for load in job.loads]
-        if not loads or self._host is None:
+        if not loads or self.host is None:
             return None
         if self.observer is not None:
             self.observer.begin_transfer()
         self.streams.start_loading()
         index_events, main_events = [], []
         for layer in range(self.layers):
-            index_ms = self._device.index_k[layer].shape[1] / self._physics.copy_bytes_per_ms
-            main_ms = self._device.main[layer].shape[1] / self._physics.copy_bytes_per_ms
+            index_ms = self.device.index_k[layer].shape[1] / self._physics.copy_bytes_per_ms
+            main_ms = self.device.main[layer].shape[1] / self._physics.copy_bytes_per_ms
             for host, page in loads:
-                where = (self._host, host, self._device, page, layer)
+                where = (self.host, host, self.device, page, layer)
                 if self.observer is not None:
                     self.observer.before_load(self.index_stream, (host, page), layer)
                 self.index_stream.run("load", partial(copy_index_page, *where), index_ms)
@@ -220,18 +239,23 @@ class Prefill:
     def _store_fresh(self, jobs: Sequence[Job], layer: int) -> None:
         for job in jobs:
             for page, content in zip(job.fresh, job.contents, strict=True):
-                self._device.write(page, layer, content)
+                rest = len(job.tokens) - content.owner.logical_page * PAGE_TOKENS
+                if self._physics.stores_replies and rest < PAGE_TOKENS:
+                    write = self.store.slot_write(page, content, 0, rest // TOKENS_PER_ENTRY)
+                    write_slots(self.device, layer, write)
+                else:
+                    self.device.write(page, layer, content)
 
     def _read_index(self, jobs: Sequence[Job], layer: int) -> None:
         for job in jobs:
-            data = self._device.index_k[layer][list(job.row)]
+            data = self.device.index_k[layer][list(job.row)]
             job.index_k.append(data)
-            self._note_stale(job, INDEX_POOL, layer, self._device.index_owner[layer], data)
+            self._note_stale(job, INDEX_POOL, layer, self.device.index_owner[layer], data)
 
     def _read_main(self, jobs: Sequence[Job], layer: int) -> None:
         for job in jobs:
-            job.latents = self._device.main[layer][list(job.row)]
-            self._note_stale(job, MAIN_POOL, layer, self._device.main_owner[layer], job.latents)
+            job.latents = self.device.main[layer][list(job.row)]
+            self._note_stale(job, MAIN_POOL, layer, self.device.main_owner[layer], job.latents)
 
     def _note_stale(
         self, job: Job, pool: str, layer: int, owners: list[PageOwner | None], data: Bytes
@@ -259,13 +283,13 @@ class Prefill:
         digests = job.digests[matched:full]
         self.radix.insert(job.path, digests, job.fresh[: len(digests)])
         for page in job.fresh[len(digests) :]:
-            self._device.release(page)
+            self.device.release(page)
         self.radix.unlock(job.path)
         for digest, content in zip(digests, job.contents, strict=False):
             node = self.radix.get(digest)
             host = self.radix.back_up(node) if node is not None else None
-            if host is not None and self._host is not None:
+            if host is not None and self.host is not None:
                 for layer in range(self.layers):
-                    self._host.write(host, layer, content)
+                    self.host.write(host, layer, content)
                     if self.observer is not None and node is not None:
                         self.observer.backed_up((host, node.device_page), layer)
