@@ -73,52 +73,54 @@ class Outbox:
                     send_batch(self._connection, batch)
 
 
-def start_bootstrap_thread(
-    listener: socket.socket,
-    outbox: Outbox,
-    told: Callable[[str, int], None],
-    *,
-    knows_abort: bool,
-    on_death: Callable[[], None],
-) -> None:
-    """Start the prefill engine's bootstrap thread; `told` gets (kind, room) of every message.
+class BootstrapThread:
+    """The prefill engine's bootstrap thread; `told` gets (kind, room) of every message.
 
     Without `knows_abort` it has no branch for ABORT, and dies of the first one with nothing but
     Python's own traceback; `on_death` is for releases that say more.
     """
-    # Kept open when the thread dies: the other side goes on writing and notices nothing.
-    connections: list[socket.socket] = []
 
-    def bootstrap_thread() -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        told: Callable[[str, int], None],
+        *,
+        knows_abort: bool,
+        on_death: Callable[[], None],
+    ) -> None:
+        self.listener = listening("127.0.0.1")
+        self._outbox = outbox
+        self._told = told
+        self._knows_abort = knows_abort
+        self._on_death = on_death
+        # Kept open when the thread dies: the other side goes on writing and notices nothing.
+        self._connections: list[socket.socket] = []
+
+    def start(self) -> None:
+        # Its name is Python's own, `Thread-N (bootstrap_thread)`, as in SGLang.
+        threading.Thread(target=self.bootstrap_thread, daemon=True).start()
+
+    def bootstrap_thread(self) -> None:
         try:
             while True:
-                connection, _ = listener.accept()
-                connections.append(connection)
+                connection, _ = self.listener.accept()
+                self._connections.append(connection)
                 with contextlib.suppress(ClosedSocket):
                     while True:
-                        _take(receive(connection)[0], outbox, told, knows_abort=knows_abort)
+                        self._take(receive(connection)[0])
         except UnknownMessage:
-            on_death()
+            self._on_death()
             raise
 
-    threading.Thread(target=bootstrap_thread, daemon=True).start()
-
-
-def _take(
-    message: dict[str, Any],
-    outbox: Outbox,
-    told: Callable[[str, int], None],
-    *,
-    knows_abort: bool,
-) -> None:
-    kind = str(message["kind"])
-    if kind == HELLO:
-        host, port = message["receiver"]
-        outbox.connect((str(host), int(port)))
-    elif kind == ABORT and not knows_abort:
-        raise UnknownMessage(f"unexpected message {kind.upper()} for room {message['room']}")
-    else:
-        told(kind, int(message["room"]))
+    def _take(self, message: dict[str, Any]) -> None:
+        kind = str(message["kind"])
+        if kind == HELLO:
+            host, port = message["receiver"]
+            self._outbox.connect((str(host), int(port)))
+        elif kind == ABORT and not self._knows_abort:
+            raise UnknownMessage(f"unexpected message {kind.upper()} for room {message['room']}")
+        else:
+            self._told(kind, int(message["room"]))
 
 
 class ControlChannel:

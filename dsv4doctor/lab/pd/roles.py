@@ -16,10 +16,10 @@ from dsv4doctor.lab.http_routes import DeskOf, ServerEngine
 from dsv4doctor.lab.pd.bootstrap import BootstrapServer
 from dsv4doctor.lab.pd.desks import DecodeDesk, DecodeServing, PrefillDesk
 from dsv4doctor.lab.pd.links import (
+    BootstrapThread,
     ControlChannel,
     Outbox,
     listening,
-    start_bootstrap_thread,
     start_receiver,
 )
 from dsv4doctor.lab.pd.wire import Handover
@@ -48,6 +48,7 @@ class PrefillRole:
         self._outbox = outbox
         self._desk: PrefillDesk | None = None
         self._bootstrap: web.AppRunner | None = None
+        self._thread: BootstrapThread | None = None
 
     def desk_of(self) -> DeskOf:
         def make(on_round: _OnRound) -> Desk:
@@ -69,14 +70,14 @@ class PrefillRole:
         """
         desk, loop = self._desk, asyncio.get_running_loop()
         assert desk is not None
-        ranks = listening("127.0.0.1")
-        start_bootstrap_thread(
-            ranks,
+        self._thread = BootstrapThread(
             self._outbox,
             lambda kind, room: _call(loop, desk.told, kind, room),
             knows_abort=self._engine.knows_abort,
             on_death=self._tell_of_death,
         )
+        self._thread.start()
+        ranks = self._thread.listener
         host, port = self._options.host, self._options.bootstrap_port
         server = BootstrapServer(
             rank_ip="127.0.0.1", rank_port=ranks.getsockname()[1], http_port=http_port
