@@ -150,7 +150,7 @@ def with_flags(action: Callable[..., None]) -> Callable[..., None]:
     parameters = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*kept, *shared.values())
     ]
-    del command.__wrapped__  # type: ignore[attr-defined]  # its signature is not the command's
+    del command.__wrapped__  # its signature is not the command's
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
