@@ -46,6 +46,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "diagnose": CommandEntry(
         "diagnose", "diagnose", "Tell the causes apart from a client's seat, and name one."
     ),
+    "watch": CommandEntry(
+        "watch", "watch", "A sentinel: real generations and canaries at an interval."
+    ),
     "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
     "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
     "audit": CommandEntry(
@@ -59,6 +62,9 @@ COMMANDS: dict[str, CommandEntry] = {
     ),
     "checksum": CommandEntry(
         "checksum", "app", "Checksum cache pages: kernels, memory and copies, here and over SSH."
+    ),
+    "probe": CommandEntry(
+        "probe", "app", "Put the plugin that checksum live listens to on hosts; take it away."
     ),
     "lab": CommandEntry("lab", "app", "The lab: a miniature SGLang deployment to try on."),
 }
