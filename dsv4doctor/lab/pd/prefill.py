@@ -34,7 +34,8 @@ class PrefillEngine:
         deliver: Callable[[list[Handover]], None],
     ) -> None:
         kept = (n for n in config.faults if not fault_named(n).abort_kills_transfer_thread)
-        self._engine = Engine(replace(config, faults=tuple(kept) or ("none",)), ground_truth)
+        own = replace(config, faults=tuple(kept) or ("none",), decodes=False)
+        self._engine = Engine(own, ground_truth)
         workers = TransferWorkers(
             self._engine.prefill, self._engine.device, physics_of(config), early_send_of(config)
         )
