@@ -186,6 +186,7 @@ def engine_config(
         faults=options.faults,
         fixes=options.fixes,
         seed=options.seed,
+        decodes=options.disaggregation_mode == UNIFIED,
         as_version=options.as_version,
         coarse_barrier=_is_on(options, COARSE_BARRIER_VARIABLE, default=False),
         early_send=_is_on(options, EARLY_SEND_VARIABLE, default=True),

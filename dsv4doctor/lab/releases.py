@@ -11,8 +11,7 @@ Every entry was read off the released wheel (the names of modules are upstream's
 | `early_send_waits` | 0.5.16 | the event which that call hands to the sender |
 | `early_send_blocked_by_load` | 0.5.23 | its argument `allow_send`; issue 44070 |
 | `prefill_graph_waits` | 0.5.23 | `_wait_for_layer_loads` |
-| `load_slot_guard` | 0.5.22 | `has_free_load_back_slot` |
-| `deferred_decode_release` | 0.5.19 | SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE |
+| `prefill_read_done` | 0.5.23 | SGLANG_ENABLE_PREFILL_WAR_READ_DONE, off by default before |
 """
 
 from __future__ import annotations
@@ -53,31 +52,24 @@ class Orderings:
         overlap: the forward has a stream of its own, and step n + 1 is launched before the results
             of step n are looked at. Without it forward and scheduler share one stream.
         prefill_read_done: the fast path also behind a prefill, not only behind a graph decode.
-        barrier_deferred_in_pd_prefill: a prefill-only engine applies it after the results.
         load_fence: loads (host to device) wait for the forward stream.
         write_fence: backups (device to host) wait for the forward stream.
         early_send: a prefill sends the device-resident prefix before its forward is launched.
         early_send_waits: the transfer worker waits for an event of the forward stream.
         early_send_blocked_by_load: nothing is sent early while the batch has loads of its own.
         prefill_graph_waits: a prefill replayed from a full graph waits for the layers' loads.
-        load_slot_guard: no fourth round of loads while the first is still copying.
-        deferred_decode_release: a decode engine keeps an aborted request's pages until no late
-            write can reach them.
     """
 
     overlap: bool = True
     barrier: Barrier = Barrier.READ_DONE
     barrier_position: BarrierPosition = BarrierPosition.AFTER_LAUNCH
     prefill_read_done: bool = True
-    barrier_deferred_in_pd_prefill: bool = True
     load_fence: bool = True
     write_fence: bool = True
     early_send: bool = True
     early_send_waits: bool = True
     early_send_blocked_by_load: bool = True
     prefill_graph_waits: bool = True
-    load_slot_guard: bool = True
-    deferred_decode_release: bool = True
 
 
 ORDERED = Orderings()
@@ -110,17 +102,13 @@ def _release(version: str) -> Release:
             barrier_position=(
                 BarrierPosition.AFTER_LAUNCH if after_launch else BarrierPosition.TOP_OF_LOOP
             ),
-            # The variable exists from 0.5.18 on, switched off until 0.5.23.
             prefill_read_done=patch >= 23,
-            barrier_deferred_in_pd_prefill=patch >= 23,
             load_fence=patch >= 19,
             write_fence=patch >= 23,
             early_send=patch >= 15,
             early_send_waits=patch >= 16,
             early_send_blocked_by_load=patch >= 23,
             prefill_graph_waits=patch >= 23,
-            load_slot_guard=patch >= 22,
-            deferred_decode_release=patch >= 19,
         ),
     )
 
