@@ -1,0 +1,108 @@
+"""`dsv4doctor probe`: the plugin that `checksum live` listens to, put on hosts and taken away."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from dsv4doctor.cli import options
+from dsv4doctor.cli.checksum_flags import (
+    RemotePrefix,
+    RemotePython,
+    SshConfig,
+    SshHostFiles,
+    SshHosts,
+)
+
+app = typer.Typer(
+    help="The plugin that follows index-K's bytes inside SGLang: put it on hosts, ask it, remove "
+    "it.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Folder = Annotated[
+    str | None,
+    typer.Option(
+        "--folder", help="Where it lies on the host [default: /var/tmp/dsv4doctor-UID/probe]."
+    ),
+]
+
+
+@app.command("install")
+def install(
+    ssh_host: SshHosts = None,
+    ssh_hosts: SshHostFiles = None,
+    ssh_config: SshConfig = None,
+    remote_python: RemotePython = None,
+    remote_prefix: RemotePrefix = None,
+    folder: Folder = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write the plugin's folder and print the two lines that the launch needs; nothing runs yet.
+
+    Example: dsv4doctor probe install --ssh-host gpu7 --ssh-host gpu8
+    """
+    _probe("install", _targets(locals()), folder, as_json=as_json)
+
+
+@app.command("status")
+def status(
+    ssh_host: SshHosts = None,
+    ssh_hosts: SshHostFiles = None,
+    ssh_config: SshConfig = None,
+    remote_python: RemotePython = None,
+    remote_prefix: RemotePrefix = None,
+    folder: Folder = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say whether it is there, which ranks have loaded it, and what they cannot observe.
+
+    Example: dsv4doctor probe status --ssh-host gpu7
+    """
+    _probe("status", _targets(locals()), folder, as_json=as_json)
+
+
+@app.command("remove")
+def remove(
+    ssh_host: SshHosts = None,
+    ssh_hosts: SshHostFiles = None,
+    ssh_config: SshConfig = None,
+    remote_python: RemotePython = None,
+    remote_prefix: RemotePrefix = None,
+    folder: Folder = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Silence the ranks that have it and remove the folder: nothing of it is left on the host.
+
+    Example: dsv4doctor probe remove --ssh-host gpu7
+    """
+    _probe("remove", _targets(locals()), folder, as_json=as_json)
+
+
+def _targets(given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "ssh_hosts": tuple(given["ssh_host"] or ()),
+        "ssh_host_files": tuple(given["ssh_hosts"] or ()),
+        "ssh_config": given["ssh_config"],
+        "python": given["remote_python"],
+        "prefix": given["remote_prefix"] or "",
+    }
+
+
+def _probe(action: str, where: dict[str, Any], folder: str | None, *, as_json: bool) -> None:
+    from dsv4doctor.cli.output import emit_json
+    from dsv4doctor.flows.checksum import Targets, refuse_no_host
+    from dsv4doctor.flows.probe import lines_of, run_probe
+
+    targets = Targets(**where)
+    if targets.ssh_hosts or targets.ssh_host_files:
+        refuse_no_host(targets)
+    outcome = run_probe(action, targets, folder=folder)
+    if as_json:
+        emit_json("probe", outcome.verdict, outcome.exit_code, (), outcome.body)
+    else:
+        typer.echo("\n".join(lines_of(outcome)))
+    raise typer.Exit(outcome.exit_code)
