@@ -46,6 +46,12 @@ class Hop(StrEnum):
     ARRIVE = "arrive"
 
 
+class Pool(StrEnum):
+    INDEX_K = "index_k"
+    C4 = "c4"
+    C128 = "c128"
+
+
 @with_flags
 def live(
     context: typer.Context,
@@ -80,6 +86,15 @@ def live(
     perturb_hop: Annotated[
         list[Hop] | None,
         typer.Option("--perturb-hop", help="Flip here only; repeatable.", rich_help_panel=_PROBE),
+    ] = None,
+    pool: Annotated[
+        list[Pool] | None,
+        typer.Option(
+            "--pool",
+            help="Observe this pool; repeatable [default: index_k, and c4 too between a prefill "
+            "and a decode side].",
+            rich_help_panel=_PROBE,
+        ),
     ] = None,
     probe_dir: Annotated[
         list[str] | None,
@@ -147,7 +162,8 @@ def live(
         perturbs=True if perturb_hop and perturb is None else perturb,
         hops=tuple(hop.value for hop in perturb_hop or ()),
         folders=tuple(probe_dir or ()),
-        **_bound(flags.max_bytes),
+        pools=tuple(each.value for each in pool or ()),
+        max_bytes_per_step=_bound(flags.max_bytes),
     )
     if plan.has_hosts:
         refuse_no_host(targets)
@@ -186,13 +202,13 @@ def _with_load(
     return replace(plan, drives=during is not None or endpoint is None)
 
 
-def _bound(text: str | None) -> dict[str, int]:
+def _bound(text: str | None) -> int | None:
     if text is None:
-        return {}
+        return None
     value = parse_bytes(text)
     if value <= 0:
         raise UsageError(f"--max-bytes {text!r} leaves nothing", "for example 64MiB")
-    return {"max_bytes_per_step": value}
+    return value
 
 
 def _refuse(flags: Flags) -> None:

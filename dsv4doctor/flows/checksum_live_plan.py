@@ -17,7 +17,6 @@ from dsv4doctor.flows.checksum import Targets, split_prefix
 from dsv4doctor.flows.live_target import LabOptions
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.hosts.inventory import read_inventory
-from dsv4doctor.probe_protocol import DEFAULT_MAX_BYTES_PER_STEP
 from dsv4doctor.target import Endpoint
 
 # The lab observes where this names a folder for its sockets.
@@ -34,8 +33,10 @@ class LivePlan:
     """One observation. `load` says which server and, with `drives`, what is sent meanwhile.
 
     `perturbs` None: only where every rank is a lab's, since no live byte is touched unasked.
-    `hops` limits the self-test; empty: every hop that can be tested. `has_server` is False where
-    neither a server nor the lab is part of it: the ranks of `targets` are observed as they serve.
+    `hops` limits the self-test; empty: every hop that can be tested. `pools` empty: index-K, and
+    between a prefill and a decode side the c4 latents too, which are sent first. `has_server` is
+    False where neither a server nor the lab is part of it: the ranks of `targets` are observed as
+    they serve.
     """
 
     load: ReproPlan
@@ -46,7 +47,8 @@ class LivePlan:
     perturbs: bool | None = None
     hops: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
-    max_bytes_per_step: int = DEFAULT_MAX_BYTES_PER_STEP
+    pools: tuple[str, ...] = ()
+    max_bytes_per_step: int | None = None
 
     @property
     def has_hosts(self) -> bool:

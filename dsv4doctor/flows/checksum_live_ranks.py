@@ -24,6 +24,9 @@ from dsv4doctor.tracing.trace import Seen, Trace
 # Between two rounds of drains; over SSH a round costs a new channel and a Python.
 _LOCAL_POLL_S = 0.25
 _REMOTE_POLL_S = 1.0
+# The lab's time is virtual: what a digest costs slows nobody down.
+_LAB_BYTES_PER_STEP = 1 << 30
+_SIDES = frozenset({"prefill", "decode"})
 # Digests that are still on the device when the load has ended come within this.
 _LAST_RECORDS_S = 5.0
 # Records kept on disk in all; more are joined but not kept.
@@ -78,9 +81,22 @@ class Watch:
 
     def begin(self, plan: LivePlan) -> None:
         """Arm every rank, and ask for the first flips."""
+        bound = plan.max_bytes_per_step
+        if bound is None:
+            is_lab = all(rank.status.engine == "lab" for rank in self.ranks)
+            bound = _LAB_BYTES_PER_STEP if is_lab else protocol.DEFAULT_MAX_BYTES_PER_STEP
         session = f"dsv4doctor-{plan.load.seed}"
-        self._command(protocol.arm(session, max_bytes_per_step=plan.max_bytes_per_step))
+        pools = plan.pools or self._usual_pools()
+        self._command(protocol.arm(session, pools=pools, max_bytes_per_step=bound))
         self._flip()
+
+    def _usual_pools(self) -> tuple[str, ...]:
+        """Index-K; where pages go from a prefill to a decode side also the c4 latents."""
+        has_transfers = any(rank.status.rank.role in _SIDES for rank in self.ranks)
+        offered = [{pool.pool for pool in rank.status.pools} for rank in self.ranks]
+        if has_transfers and all("c4" in pools for pools in offered):
+            return (protocol.INDEX_K, "c4")
+        return (protocol.INDEX_K,)
 
     def poll(self) -> bool:
         """Drain every rank once, and ask for the flips that are due; whether anything came."""

@@ -164,6 +164,7 @@ def _bad_hop(change: Change | None) -> dict[str, Any] | None:
         "page": seen.page if seen.page is not None else seen.host_page,
         "request": seen.request,
         "distance_ms": seen.distance_ms,
+        "pool": seen.pool,
         "index": seen.index,
         "rank": change.rank,
     }
@@ -175,6 +176,7 @@ def change_fields(change: Change) -> dict[str, Any]:
     return {
         "hop": change.hop,
         "seen_at": seen.hop,
+        "pool": seen.pool,
         "rank": change.rank,
         "request": seen.request,
         "index": seen.index,

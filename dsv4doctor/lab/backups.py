@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from dsv4doctor.lab.ordering import EngineStreams
 from dsv4doctor.lab.pools import PagePool, copy_index_page, copy_main_page
 from dsv4doctor.lab.radix import Node, RadixCache
 from dsv4doctor.lab.streams import Mark, Timeline
+
+if TYPE_CHECKING:
+    from dsv4doctor.lab.observing import EngineObserver
 
 
 class Backups:
@@ -34,6 +38,7 @@ class Backups:
         self._device, self._host = pools
         self._bytes_per_ms = bytes_per_ms
         self._running: deque[tuple[Mark, list[Node]]] = deque()
+        self.observer: EngineObserver | None = None
 
     def start(self, nodes: Sequence[Node]) -> None:
         """Queue a copy of every node that has none yet."""
@@ -41,6 +46,8 @@ class Backups:
         if not chosen:
             return
         self._radix.lock(chosen)
+        if self.observer is not None:
+            self.observer.begin_transfer()
         self._streams.start_writing()
         for layer in range(len(self._device.index_k)):
             for node in chosen:
@@ -53,8 +60,13 @@ class Backups:
         where = (self._device, node.device_page, self._host, node.host_page, layer)
         index_ms = self._device.index_k[layer].shape[1] / self._bytes_per_ms
         main_ms = self._device.main[layer].shape[1] / self._bytes_per_ms
-        self._streams.backup.run("back up index", partial(copy_index_page, *where), index_ms)
-        self._streams.backup.run("back up main", partial(copy_main_page, *where), main_ms)
+        stream, copy = self._streams.backup, (node.host_page, node.device_page)
+        if self.observer is not None:
+            self.observer.before_backup(stream, copy, layer)
+        stream.run("back up index", partial(copy_index_page, *where), index_ms)
+        stream.run("back up main", partial(copy_main_page, *where), main_ms)
+        if self.observer is not None:
+            self.observer.after_backup(stream, copy, layer)
 
     def poll(self) -> None:
         """Unlock what is done by now."""

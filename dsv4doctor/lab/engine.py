@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,6 +35,9 @@ from dsv4doctor.lab.reader import read
 from dsv4doctor.lab.rendering import render
 from dsv4doctor.lab.replies import BlockPhysics, Replies, reply_tokens
 from dsv4doctor.lab.requests import EngineRequest, Generation
+
+if TYPE_CHECKING:
+    from dsv4doctor.lab.observing import EngineObserver
 
 # How a conversation begins: past any shared system prompt, so that sessions differ here.
 _OPENING_TOKENS = 1024
@@ -92,6 +96,12 @@ class Engine:
         """The device's streams and cache, for whoever takes pages away while it runs."""
         return self._prefill
 
+    def observe(self, observer: EngineObserver) -> None:
+        """Have `observer` told of everything that touches a page."""
+        self._prefill.observer = observer
+        if self._replies is not None:
+            self._replies.observe(observer)
+
     @property
     def device(self) -> PagePool:
         """The device's pages."""
@@ -134,7 +144,7 @@ class Engine:
             request=request,
             job=Job(
                 rid=request.rid,
-                room=request.room and request.room.number,
+                room=request.room.number if request.room else None,
                 tokens=tokens,
                 digests=chain_digests(tokens),
             ),
@@ -167,6 +177,9 @@ class Engine:
             for item, generation in zip(batch, self._serve(batch), strict=True):
                 answers[id(item)] = generation
                 self.ground_truth.served(item.request, generation)
+        if self._prefill.observer is not None and self.wedged is None:
+            # As before the next round: what is still under way can then be told.
+            self._prefill.clock.rest()
         self.ground_truth.flush()
         return [answers[id(item)] for item in work]
 

@@ -11,19 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dsv4doctor.lab.layouts import PAGE_TOKENS
+from dsv4doctor.lab.layouts import PAGE_TOKENS, Bytes
 from dsv4doctor.lab.pools import PagePool
 from dsv4doctor.lab.probe_ring import Entry
-from dsv4doctor.lab.probe_state import LabProbe
-from dsv4doctor.lab.streams import Operation, Stream, Timeline
+from dsv4doctor.lab.probe_state import LATENT, LabProbe
+from dsv4doctor.lab.streams import Operation, Stream
 from dsv4doctor.probe_protocol import (
     ARRIVE,
     BACKUP,
     COMPLETE,
     HOST,
     HOST_LOAD,
+    INDEX_K,
     LOAD,
     MISSED,
     READ,
@@ -34,13 +35,19 @@ from dsv4doctor.probe_protocol import (
 
 if TYPE_CHECKING:
     from dsv4doctor.lab.pd.wire import Handover
-    from dsv4doctor.lab.prefill import Job
+    from dsv4doctor.lab.prefill import Job, Prefill
 
 HELD_WHY_NOT = "the lab reads what a request needs once, in its prefill"
 PREFILL_HOPS = frozenset({STORE, READ})
 HICACHE_HOPS = frozenset({BACKUP, HOST, HOST_LOAD, LOAD})
 SEND_HOPS = frozenset({SEND})
 DECODE_HOPS = frozenset({ARRIVE, READ})
+_ON_HOST = frozenset({HOST, HOST_LOAD})
+
+
+def _layers_of(pages: PagePool, pool: str) -> list[Bytes]:
+    """All layers' pages of one of the two pools."""
+    return pages.index_k if pool == INDEX_K else pages.main
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +61,16 @@ class _Loaded:
 class EngineObserver:
     """The hooks of one engine with streams (`lab.prefill`, `lab.backups`, `lab.replies`)."""
 
-    def __init__(
-        self, probe: LabProbe, clock: Timeline, device: PagePool, host: PagePool | None
-    ) -> None:
+    def __init__(self, probe: LabProbe, prefill: Prefill) -> None:
         self._probe = probe
-        self._clock = clock
-        self._device = device
-        self._host = host
+        self._clock = prefill.clock
+        self._device = prefill.device
+        self._host = prefill.host
+        self._loads = {INDEX_K: prefill.index_stream, LATENT: prefill.main_stream}
         self._transfer = 0
-        # By (device page, layer).
-        self._loaded: dict[tuple[int, int], _Loaded] = {}
-        self._layers = range(len(device.index_k))
+        # By (pool, device page, layer).
+        self._loaded: dict[tuple[str, int, int], _Loaded] = {}
+        self._layers = range(prefill.layers)
 
     def begin_step(self) -> None:
         """A prefill batch is about to be launched."""
@@ -78,22 +84,26 @@ class EngineObserver:
         """A round of loads, or of backups, is about to be queued."""
         self._transfer += 1
 
-    def before_load(self, stream: Stream, copy: tuple[int, int], layer: int) -> None:
-        """`copy` is (host page, device page); the stream is about to be given its copy."""
-        self._queue(stream, HOST_LOAD, copy, layer)
+    def before_load(self, copy: tuple[int, int], layer: int) -> None:
+        """`copy` is (host page, device page); both load streams are about to be given theirs."""
+        for pool in self._probe.pools:
+            self._queue(self._loads[pool], HOST_LOAD, pool, copy, layer)
 
-    def after_load(self, stream: Stream, copy: tuple[int, int], layer: int) -> None:
-        """It has been given it."""
-        operation = self._queue(stream, LOAD, copy, layer)
-        self._loaded[copy[1], layer] = _Loaded(self._transfer, operation)
+    def after_load(self, copy: tuple[int, int], layer: int) -> None:
+        """They have been given them."""
+        for pool in self._probe.pools:
+            operation = self._queue(self._loads[pool], LOAD, pool, copy, layer)
+            self._loaded[pool, copy[1], layer] = _Loaded(self._transfer, operation)
 
     def before_backup(self, stream: Stream, copy: tuple[int, int], layer: int) -> None:
-        """`copy` is (host page, device page); the stream is about to be given its copy."""
-        self._queue(stream, BACKUP, copy, layer)
+        """`copy` is (host page, device page); the stream is about to be given its copies."""
+        for pool in self._probe.pools:
+            self._queue(stream, BACKUP, pool, copy, layer)
 
     def after_backup(self, stream: Stream, copy: tuple[int, int], layer: int) -> None:
-        """It has been given it."""
-        self._queue(stream, HOST, copy, layer)
+        """It has been given them."""
+        for pool in self._probe.pools:
+            self._queue(stream, HOST, pool, copy, layer)
 
     def backed_up(self, copy: tuple[int, int | None], layer: int) -> None:
         """A backup that takes no time has just been made."""
@@ -102,58 +112,62 @@ class EngineObserver:
         assert page is not None
         self._transfer += 1
         fields = {"page": page, "host_page": host, "transfer": self._transfer}
-        self._digest(self._probe.launch(BACKUP, (layer,), **fields), self._device, page, layer)
-        self._digest(self._probe.launch(HOST, (layer,), **fields), self._host, host, layer)
+        for pool in self._probe.pools:
+            for hop, pages, at in ((BACKUP, self._device, page), (HOST, self._host, host)):
+                entry = self._probe.launch(hop, pool, (layer,), **fields)
+                self._digest(entry, pages, pool, at, layer)
 
-    def _queue(self, stream: Stream, hop: str, copy: tuple[int, int], layer: int) -> Operation:
+    def _queue(
+        self, stream: Stream, hop: str, pool: str, copy: tuple[int, int], layer: int
+    ) -> Operation:
         """Observe one end of a copy where the stream stands."""
         host, page = copy
-        entry = self._probe.launch(
-            hop, (layer,), page=page, host_page=host, transfer=self._transfer
-        )
-        if hop in (HOST, HOST_LOAD):
+        fields = {"page": page, "host_page": host, "transfer": self._transfer}
+        entry = self._probe.launch(hop, pool, (layer,), **fields)
+        if hop in _ON_HOST:
             assert self._host is not None
-            return stream.run("digest", partial(self._digest, entry, self._host, host, layer))
-        return stream.run("digest", partial(self._digest, entry, self._device, page, layer))
+            digest = partial(self._digest, entry, self._host, pool, host, layer)
+        else:
+            digest = partial(self._digest, entry, self._device, pool, page, layer)
+        return stream.run("digest", digest)
 
-    def _digest(self, entry: Entry | None, pool: PagePool, page: int, layer: int) -> None:
+    def _digest(
+        self, entry: Entry | None, pages: PagePool, pool: str, page: int, layer: int
+    ) -> None:
         if entry is not None:
-            self._probe.digest(entry, layer, pool.index_k[layer][page])
+            self._probe.digest(entry, layer, _layers_of(pages, pool)[layer][page])
 
     def before_read(
-        self, stream: Stream, jobs: Sequence[Job], layer: int, *, is_gated: bool
+        self, stream: Stream, pool: str, jobs: Sequence[Job], layer: int, *, is_gated: bool
     ) -> None:
-        """The indexer asks for a layer's pages; `is_gated`: behind the layer's loads."""
-        if not self._probe.armed:
+        """A layer's pages are about to be read; `is_gated`: behind the layer's loads."""
+        if pool not in self._probe.pools:
             return
         now = stream.run("read").at_ms
         for job in jobs:
             for index in range(len(job.path)):
-                entry = self._launch_read(job, index, layer, now, is_gated=is_gated)
-                digest = partial(self._digest, entry, self._device, job.row[index], layer)
-                stream.run("digest", digest)
+                page = job.row[index]
+                ordering = self._ordering(self._loaded.get((pool, page, layer)), now, is_gated)
+                fields = {"request": job.rid, "index": index, "page": page, **ordering}
+                entry = self._probe.launch(READ, pool, (layer,), **fields)
+                stream.run("digest", partial(self._digest, entry, self._device, pool, page, layer))
 
-    def _launch_read(
-        self, job: Job, index: int, layer: int, read_ms: float | None, *, is_gated: bool
-    ) -> Entry | None:
-        page = job.row[index]
-        loaded = self._loaded.get((page, layer))
-        fields = {"request": job.rid, "index": index, "page": page}
+    def _ordering(
+        self, loaded: _Loaded | None, read_ms: float | None, is_gated: bool
+    ) -> dict[str, Any]:
+        """How a read stands to the load that brought its page; nothing where none did."""
         if loaded is None:
-            return self._probe.launch(READ, (layer,), **fields)
+            return {}
         ended_ms = loaded.copied.at_ms
         is_complete = ended_ms is not None and ended_ms <= self._clock.now_ms
         gate = WAITED if is_gated else COMPLETE if is_complete else MISSED
         distance_ms = None if ended_ms is None or read_ms is None else read_ms - ended_ms
-        return self._probe.launch(
-            READ,
-            (layer,),
-            **fields,
-            transfer=loaded.transfer,
-            ordered=[gate != MISSED],
-            gate=[gate],
-            distance_ms=[distance_ms],
-        )
+        return {
+            "transfer": loaded.transfer,
+            "ordered": [gate != MISSED],
+            "gate": [gate],
+            "distance_ms": [distance_ms],
+        }
 
     def after_prefill(self, stream: Stream, jobs: Sequence[Job]) -> None:
         """The forward has been given out: the fresh pages that it fills are whole behind it."""
@@ -164,61 +178,59 @@ class EngineObserver:
 
     def filled(self, stream: Stream, rid: str, index: int, page: int) -> None:
         """A forward that fills the page's last slot has been given out."""
-        for layer in self._layers:
-            self._loaded.pop((page, layer), None)
-        entry = self._probe.launch(STORE, self._layers, request=rid, index=index, page=page)
-        for layer in self._layers:
-            stream.run("digest", partial(self._digest, entry, self._device, page, layer))
+        for pool in self._probe.pools:
+            fields = {"request": rid, "index": index, "page": page}
+            entry = self._probe.launch(STORE, pool, self._layers, **fields)
+            for layer in self._layers:
+                self._loaded.pop((pool, page, layer), None)
+                stream.run("digest", partial(self._digest, entry, self._device, pool, page, layer))
 
-    def sending(self, worker: Stream, job: Job, index: int, layer: int) -> None:
+    def sending(self, worker: Stream, pool: str, job: Job, index: int, layer: int) -> None:
         """A transfer worker has been given a page to read from the pool."""
         page = job.row[index]
         fields = {"request": job.rid, "room": job.room, "index": index, "page": page}
-        entry = self._probe.launch(SEND, (layer,), **fields)
-        worker.run("digest", partial(self._digest, entry, self._device, page, layer))
+        entry = self._probe.launch(SEND, pool, (layer,), **fields)
+        worker.run("digest", partial(self._digest, entry, self._device, pool, page, layer))
 
-    def sent_as_read(self, job: Job, first: int) -> None:
-        """A worker takes the pages from `first` on with the bytes that the forward read."""
-        for index in range(first, len(job.tokens) // PAGE_TOKENS):
-            fields = {"request": job.rid, "room": job.room, "index": index}
-            entry = self._probe.launch(SEND, self._layers, **fields, page=job.row[index])
-            for layer in self._layers:
-                self._probe.digest(entry, layer, job.index_k[layer][index])
+    def sent(self, job: Job, first: int, sent: dict[str, Bytes]) -> None:
+        """A worker takes the pages from `first` on; `sent` is [layers, pages, bytes] by pool."""
+        for pool in self._probe.pools:
+            for index in range(first, len(job.tokens) // PAGE_TOKENS):
+                fields = {"request": job.rid, "room": job.room, "index": index}
+                page = job.row[index]
+                entry = self._probe.launch(SEND, pool, self._layers, **fields, page=page)
+                for layer in self._layers:
+                    self._probe.digest(entry, layer, sent[pool][layer, index - first])
 
 
 class DecodeObserver:
     """The hook of a decode engine (`lab.pd.decode`)."""
 
-    def __init__(self, probe: LabProbe) -> None:
+    def __init__(self, probe: LabProbe, pages: PagePool) -> None:
         self._probe = probe
+        self._pages = pages
+        self._layers = range(len(pages.index_k))
 
-    def before_read(
-        self, pool: PagePool, handover: Handover, row: Sequence[int], layer: int
-    ) -> None:
+    def before_read(self, handover: Handover, row: Sequence[int], layer: int) -> None:
         """A layer of a request's first step is about to be read; the first one begins the step:
         by then the engine takes the transfer, and the store behind it, as ended."""
-        if not self._probe.armed:
-            return
-        layers = range(len(pool.index_k))
-        if layer == 0:
-            self._probe.begin_step()
-            self._observe(ARRIVE, pool, handover, row, layers)
-        self._observe(READ, pool, handover, row, (layer,))
-        if layer == layers[-1]:
+        is_last = layer == self._layers[-1]
+        for pool in self._probe.pools:
+            if layer == 0:
+                self._probe.begin_step()
+                self._observe(ARRIVE, pool, handover, row, self._layers)
+            # Of the latents, the last layer's are read (`lab.pd.decode`).
+            if pool == INDEX_K or is_last:
+                self._observe(READ, pool, handover, row, (layer,))
+        if is_last:
             self._probe.end_step()
 
     def _observe(
-        self,
-        hop: str,
-        pool: PagePool,
-        handover: Handover,
-        row: Sequence[int],
-        layers: Sequence[int],
+        self, hop: str, pool: str, handover: Handover, row: Sequence[int], layers: Sequence[int]
     ) -> None:
         for index in range(handover.prompt_tokens // PAGE_TOKENS):
             page = row[index]
             fields = {"request": handover.rid, "room": handover.room, "index": index}
-            entry = self._probe.launch(hop, layers, **fields, page=page)
+            entry = self._probe.launch(hop, pool, layers, **fields, page=page)
             for layer in layers:
-                if entry is not None:
-                    self._probe.digest(entry, layer, pool.index_k[layer][page])
+                self._probe.digest(entry, layer, _layers_of(self._pages, pool)[layer][page])

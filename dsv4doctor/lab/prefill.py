@@ -28,10 +28,12 @@ from dsv4doctor.lab.pools import (
     copy_main_page,
     write_slots,
 )
+from dsv4doctor.lab.probe_state import LATENT
 from dsv4doctor.lab.radix import Node, RadixCache
 from dsv4doctor.lab.releases import Orderings
 from dsv4doctor.lab.streams import Mark, Timeline
 from dsv4doctor.lab.tokens import TokenIds
+from dsv4doctor.probe_protocol import INDEX_K
 
 if TYPE_CHECKING:
     from dsv4doctor.lab.observing import EngineObserver
@@ -178,11 +180,11 @@ class Prefill:
             for host, page in loads:
                 where = (self.host, host, self.device, page, layer)
                 if self.observer is not None:
-                    self.observer.before_load(self.index_stream, (host, page), layer)
+                    self.observer.before_load((host, page), layer)
                 self.index_stream.run("load", partial(copy_index_page, *where), index_ms)
-                if self.observer is not None:
-                    self.observer.after_load(self.index_stream, (host, page), layer)
                 self.main_stream.run("load", partial(copy_main_page, *where), main_ms)
+                if self.observer is not None:
+                    self.observer.after_load((host, page), layer)
             index_events.append(self.index_stream.record())
             main_events.append(self.main_stream.record())
         return index_events, main_events
@@ -227,12 +229,14 @@ class Prefill:
             self.streams.layer_gate(events[0][layer])
         if self.observer is not None:
             is_gated = self._physics.index_read_waits
-            self.observer.before_read(forward, jobs, layer, is_gated=is_gated)
+            self.observer.before_read(forward, INDEX_K, jobs, layer, is_gated=is_gated)
         forward.run("read index", partial(self._read_index, jobs, layer))
         if events:
             self.streams.layer_gate(events[1][layer])
         # All layers' latents say the same; the reply copies from the last layer's.
         if layer == self.layers - 1:
+            if self.observer is not None:
+                self.observer.before_read(forward, LATENT, jobs, layer, is_gated=True)
             forward.run("read main", partial(self._read_main, jobs, layer))
         forward.run("compute", duration_ms=self._physics.layer_ms)
 

@@ -41,6 +41,8 @@ from dsv4doctor.probe_protocol import (
     YES,
 )
 
+# The lab's main page holds a token range's c4 and c128 latents together; it goes by this name.
+LATENT = "c4"
 # Hops that give a device page its bytes; one that is left out makes the page unknown.
 _SETS_DEVICE = frozenset({STORE, LOAD, ARRIVE})
 _SETS_HOST = frozenset({BACKUP, HOST})
@@ -48,14 +50,17 @@ _SETS_HOST = frozenset({BACKUP, HOST})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedRank:
-    """Who observes what: the rank's role, the release it stands for, its index-K pages."""
+    """Who observes what: the rank's role, the release it stands for, its pools' pages.
+
+    `page_bytes` is by pool; `layout` is the index-K format.
+    """
 
     role: str
     version: str | None
     layout: str
     layers: int
     pages: int
-    page_bytes: int
+    page_bytes: Mapping[str, int]
     page_tokens: int
     hops: frozenset[str]
     why_not: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +80,7 @@ class LabProbe:
         self._forget_counts()
         self._session: str | None = None
         self._settings: dict[str, Any] = {}
-        self._to_perturb: dict[str, int] = {}
+        self._to_perturb: dict[tuple[str, str], int] = {}
         self._step: int | None = None
         self._step_bytes = 0
         self._step_began_s = 0.0
@@ -102,14 +107,19 @@ class LabProbe:
                 self._cost["steps"] += 1
                 self._cost["step_ms"] += (time.perf_counter() - self._step_began_s) * 1000
 
-    def launch(self, hop: str, layers: Sequence[int], **fields: Any) -> Entry | None:
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that are observed now; none while not armed."""
+        return self._settings["pools"] if self.armed else ()
+
+    def launch(self, hop: str, pool: str, layers: Sequence[int], **fields: Any) -> Entry | None:
         """Number an observation; None where it is not made (not armed, or over the bound)."""
-        if not self.armed:
+        if pool not in self.pools:
             return None
         with self._lock:
-            size = len(layers) * self.rank.page_bytes
+            size = len(layers) * self.rank.page_bytes[pool]
             if self._step_bytes + size > self._settings["max_bytes_per_step"]:
-                self._skip(hop, fields)
+                self._skip(hop, pool, fields)
                 return None
             self._step_bytes += size
             self._counts[hop] += 1
@@ -117,19 +127,19 @@ class LabProbe:
                 "hop": hop,
                 "t": time.time() * 1000,
                 "step": self._step,
-                "pool": INDEX_K,
+                "pool": pool,
                 "layers": list(layers),
                 "digests": [""] * len(layers),
                 **fields,
             }
             return self._ring.add(record, len(layers))
 
-    def _skip(self, hop: str, fields: Mapping[str, Any]) -> None:
+    def _skip(self, hop: str, pool: str, fields: Mapping[str, Any]) -> None:
         """Over the bound: say what is known no longer."""
         self._skipped["limit"] += 1
         now = time.time() * 1000
         if hop in _SETS_DEVICE:
-            record = {"hop": UNSEEN, "t": now, "pool": INDEX_K, "page": fields["page"]}
+            record = {"hop": UNSEEN, "t": now, "pool": pool, "page": fields["page"]}
             self._ring.add({**record, "reason": "limit"}, 0)
         elif hop in _SETS_HOST:
             self._ring.add({"hop": GAP, "t": now, "reason": "limit", "missed": 1}, 0)
@@ -140,7 +150,7 @@ class LabProbe:
             return
         began_s = time.perf_counter()
         with self._lock:
-            if self._to_perturb.get(entry.fields["hop"]) is not None:
+            if (entry.fields["hop"], entry.fields["pool"]) in self._to_perturb:
                 data = self._flip(entry, layer, data)
             found = blake2b(data.tobytes(), digest_size=DIGEST_DIGITS // 2).hexdigest()
             entry.fields["digests"][entry.fields["layers"].index(layer)] = found
@@ -150,8 +160,8 @@ class LabProbe:
 
     def _flip(self, entry: Entry, layer: int, data: Bytes) -> Bytes:
         """A copy with one byte flipped: what the digest sees, and nobody else."""
-        hop = entry.fields["hop"]
-        seed = self._to_perturb.pop(hop)
+        hop, pool = entry.fields["hop"], entry.fields["pool"]
+        seed = self._to_perturb.pop((hop, pool))
         draw = blake2b(f"{seed} {hop}".encode(), digest_size=8).digest()
         offset = int.from_bytes(draw, "little") % len(data)
         flipped = data.copy()
@@ -160,7 +170,7 @@ class LabProbe:
             {
                 "hop": hop,
                 "seq": entry.number,
-                "pool": INDEX_K,
+                "pool": pool,
                 "layer": layer,
                 "page": entry.fields.get("page"),
                 "host_page": entry.fields.get("host_page"),
@@ -193,10 +203,10 @@ class LabProbe:
 
     def _arm(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         pools = fields.get("pools", [INDEX_K])
-        if not pools or set(pools) != {INDEX_K}:
-            raise ValueError(f"the lab observes {INDEX_K} alone, not {pools}")
+        if not pools or not set(pools) <= self.rank.page_bytes.keys():
+            raise ValueError(f"the lab has the pools {', '.join(self.rank.page_bytes)}: {pools}")
         self._settings = {
-            "pools": list(pools),
+            "pools": tuple(pools),
             "max_bytes_per_step": _positive(fields, "max_bytes_per_step", int)
             or DEFAULT_MAX_BYTES_PER_STEP,
             # The lab's time is virtual: a digest takes none of it.
@@ -221,9 +231,10 @@ class LabProbe:
             raise ValueError("arm the probe first: nothing is observed")
         if hop == STORE or hop not in self.rank.hops:
             raise ValueError(f"no byte can be flipped at {hop!r} here")
-        if fields.get("pool", INDEX_K) != INDEX_K:
-            raise ValueError(f"the lab observes {INDEX_K} alone, not {fields.get('pool')!r}")
-        self._to_perturb[hop] = int(fields.get("seed", 0))
+        pool = fields.get("pool", INDEX_K)
+        if pool not in self.pools:
+            raise ValueError(f"{pool!r} is not observed: {', '.join(self.pools)}")
+        self._to_perturb[hop, pool] = int(fields.get("seed", 0))
         return {"status": self.status()}
 
     def _drain(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,15 +265,16 @@ class LabProbe:
                 "observes": {hop: self._observes(hop) for hop in HOPS},
                 "pools": [
                     {
-                        "pool": INDEX_K,
-                        "layout": rank.layout,
+                        "pool": pool,
+                        "layout": rank.layout if pool == INDEX_K else pool,
                         "layers": list(range(rank.layers)),
                         "pages": rank.pages,
-                        "page_bytes": rank.page_bytes,
+                        "page_bytes": page_bytes,
                         "page_tokens": rank.page_tokens,
                     }
+                    for pool, page_bytes in rank.page_bytes.items()
                 ],
-                "settings": dict(self._settings),
+                "settings": {**self._settings, "pools": list(self._settings.get("pools", ()))},
                 "counts": dict(self._counts),
                 "skipped": dict(self._skipped),
                 "cost": dict(self._cost),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.http_launch import DECODE, PREFILL, LaunchOptions
+from dsv4doctor.lab.latents import MAIN_PAGE_BYTES
 from dsv4doctor.lab.layouts import INDEX_FORMATS, PAGE_TOKENS
 from dsv4doctor.lab.observing import (
     DECODE_HOPS,
@@ -22,8 +23,8 @@ from dsv4doctor.lab.observing import (
 from dsv4doctor.lab.output.behaviour import behaviour_of
 from dsv4doctor.lab.probe_ring import KEPT_RECORDS
 from dsv4doctor.lab.probe_socket import FOLDER_VARIABLE, ProbeSocket
-from dsv4doctor.lab.probe_state import LabProbe, ProbedRank
-from dsv4doctor.probe_protocol import HELD
+from dsv4doctor.lab.probe_state import LATENT, LabProbe, ProbedRank
+from dsv4doctor.probe_protocol import HELD, INDEX_K
 
 if TYPE_CHECKING:
     from dsv4doctor.lab.engine import Engine
@@ -48,7 +49,7 @@ def probe_of(
         layout=form.name,
         layers=config.layers,
         pages=config.device_pages,
-        page_bytes=form.page_bytes,
+        page_bytes={INDEX_K: form.page_bytes, LATENT: MAIN_PAGE_BYTES},
         page_tokens=PAGE_TOKENS,
         hops=hops,
         why_not={HELD: HELD_WHY_NOT},
@@ -71,8 +72,7 @@ def probed_engine(
         hops |= SEND_HOPS
     probe = probe_of(engine.config, role, hops, options)
     if probe is not None:
-        prefill = engine.prefill
-        prefill.observer = EngineObserver(probe, prefill.clock, prefill.device, prefill.host)
+        engine.observe(EngineObserver(probe, engine.prefill))
     return probe
 
 
@@ -80,7 +80,7 @@ def probed_decode(engine: DecodeEngine, options: LaunchOptions) -> LabProbe | No
     """As `probed_engine`, in a decode engine."""
     probe = probe_of(engine.config, DECODE, DECODE_HOPS, options)
     if probe is not None:
-        engine.observer = DecodeObserver(probe)
+        engine.observer = DecodeObserver(probe, engine.pool)
     return probe
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from dsv4doctor.lab.radix import Node
 from dsv4doctor.lab.requests import Generation
 from dsv4doctor.lab.streams import Mark
 from dsv4doctor.lab.tokens import EOS_ID, TokenIds, encode
+
+if TYPE_CHECKING:
+    from dsv4doctor.lab.observing import EngineObserver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,16 +142,36 @@ class Replies:
             for layer in range(layers):
                 store = partial(self._store, writes, layer)
                 forward.run("decode", store, self._block.duration_ms / layers)
+            if self._prefill.observer is not None:
+                for reply in running:
+                    for index, page in self._filled(reply, step):
+                        self._prefill.observer.filled(forward, reply.job.rid, index, page)
             return forward.record()
 
     def _store(self, writes: Sequence[SlotWrite], layer: int) -> None:
         for write in writes:
             write_slots(self._prefill.device, layer, write)
 
+    def observe(self, observer: EngineObserver) -> None:
+        """Have `observer` told of backups; of stores the prefill's is told."""
+        if self._backups is not None:
+            self._backups.observer = observer
+
+    def _span(self, reply: _Reply, step: int) -> tuple[int, int]:
+        """The tokens of a reply's block, from and to."""
+        start = reply.prompt_length + step * self._block.tokens
+        return start, min(start + self._block.tokens, len(reply.tokens))
+
+    def _filled(self, reply: _Reply, step: int) -> list[tuple[int, int]]:
+        """(place in the request, device page) of the pages whose last slot the block stores."""
+        start, end = self._span(reply, step)
+        cached = len(reply.path)
+        whole = range(start // PAGE_TOKENS, end // PAGE_TOKENS)
+        return [(page, reply.pages[page - cached]) for page in whole]
+
     def _writes(self, reply: _Reply, step: int) -> list[SlotWrite]:
         """The stores of a reply's block: whole entries, page by page as the row names them now."""
-        start = reply.prompt_length + step * self._block.tokens
-        end = min(start + self._block.tokens, len(reply.tokens))
+        start, end = self._span(reply, step)
         first, last = start // TOKENS_PER_ENTRY, end // TOKENS_PER_ENTRY
         cached = len(reply.path)
         writes = []

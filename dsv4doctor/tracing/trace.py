@@ -75,7 +75,7 @@ class Trace:
         self.read_requests: set[str] = set()
         self.by_load_pages: dict[int, Reads] = {}
         self._pages: set[tuple[str, str, int]] = set()
-        self._loaded: Counter[tuple[str, int]] = Counter()
+        self._loaded: Counter[tuple[str, str, int]] = Counter()
         self._sent = Copies(_MOST_SENT)
         self._ledgers: dict[str, Ledger] = {}
         self._queues: dict[str, _Queue] = {}
@@ -155,7 +155,7 @@ class Trace:
         if seen.page is not None:
             self._pages.add((rank, seen.pool, seen.page))
         if seen.transfer is not None and seen.hop == LOAD:
-            self._loaded[rank, seen.transfer] += 1
+            self._loaded[rank, seen.pool, seen.transfer] += 1
         outcome, change = self._ledgers[rank].add(seen, is_perturbed=is_flipped)
         if is_flipped:
             self.flips.append(
@@ -182,7 +182,7 @@ class Trace:
             self.read_requests.add(seen.request)
             self.stale_requests[seen.request] += is_stale
         if seen.transfer is not None:
-            size = self._loaded[rank, seen.transfer]
+            size = self._loaded[rank, seen.pool, seen.transfer]
             reads = self.by_load_pages.setdefault(size, Reads())
             reads.reads += 1
             reads.stale += is_stale

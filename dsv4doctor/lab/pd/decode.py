@@ -85,6 +85,11 @@ class DecodeEngine:
         self.observer: DecodeObserver | None = None
 
     @property
+    def pool(self) -> PagePool:
+        """The device's pages."""
+        return self._pool
+
+    @property
     def max_prompt_tokens(self) -> int:
         """The longest prompt that fits the device pool."""
         return self._pool.capacity * PAGE_TOKENS
@@ -209,7 +214,7 @@ class DecodeEngine:
             self._store.advance(at_ms)
             if self.observer is not None:
                 seat = seats[number]
-                self.observer.before_read(self._pool, seat.handover, seat.row, layer)
+                self.observer.before_read(seat.handover, seat.row, layer)
             self._read_layer(seats[number], layer)
             self._now_ms = max(self._now_ms, at_ms)
             if layer + 1 < self.config.layers:

@@ -20,8 +20,13 @@ from dsv4doctor.lab.pd.physics import PdPhysics
 from dsv4doctor.lab.pd.wire import Chunk, Handover
 from dsv4doctor.lab.pools import PageOwner, PagePool
 from dsv4doctor.lab.prefill import Job, Prefill
+from dsv4doctor.lab.probe_state import LATENT
 from dsv4doctor.lab.requests import EngineRequest
 from dsv4doctor.lab.streams import Mark, Stream
+from dsv4doctor.probe_protocol import INDEX_K
+
+# What the probe calls the pools.
+_PROBED_AS = {INDEX_POOL: INDEX_K, MAIN_POOL: LATENT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +114,9 @@ class TransferWorkers:
                 for page in range(pages):
                     read = partial(self._read, job, early, pool, layer, page)
                     worker.run("send early", read, size / self._physics.link_bytes_per_ms)
-                    if pool == INDEX_POOL and self._prefill.observer is not None:
-                        self._prefill.observer.sending(worker, job, page, layer)
+                    if self._prefill.observer is not None:
+                        name = _PROBED_AS[pool]
+                        self._prefill.observer.sending(worker, name, job, page, layer)
         early.sent = worker.record()
         return early
 
@@ -174,7 +180,7 @@ class TransferWorkers:
         size = main.nbytes + index_k.nbytes
         worker.run("send", duration_ms=size / self._physics.link_bytes_per_ms)
         if self._prefill.observer is not None:
-            self._prefill.observer.sent_as_read(job, first)
+            self._prefill.observer.sent(job, first, {INDEX_K: index_k, LATENT: main})
         return Chunk(
             first=first,
             start_ms=start_ms,
