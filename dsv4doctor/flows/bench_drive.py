@@ -35,6 +35,11 @@ from dsv4doctor.redact import scrub_value
 from dsv4doctor.session import SessionScript
 from dsv4doctor.target import Endpoint
 
+# Replies wait to be judged until their block is over, so that judging takes no time from reading;
+# of a block that is cut short nothing is measured, so nothing is lost by it. Past so many bytes
+# they are judged as they come.
+HELD_BYTES = 128 * 1024 * 1024
+
 
 @dataclass(slots=True)
 class BenchWork:
@@ -158,10 +163,15 @@ def _run_block(work: BenchWork, endpoint: Endpoint, options: RunOptions, state: 
     ended: RunEnded | None = None
     # Built before the clock starts: writing prompts must not hold up those already sent.
     scripts = list(scripts_of(work.plan, block))
+    held: list[TurnDone] = []
+    room = HELD_BYTES
     with run_sessions(endpoint, scripts, options) as load:
         for event in _events(work, load):
             if isinstance(event, TurnDone):
-                _keep(work, event, block)
+                held.append(event)
+                room -= len(event.reply.raw)
+                if room < 0:
+                    _keep(work, held.pop(), block)
             elif isinstance(event, Tick):
                 work.progress.update(state.after(event))
             elif isinstance(event, Wedge):
@@ -169,6 +179,8 @@ def _run_block(work: BenchWork, endpoint: Endpoint, options: RunOptions, state: 
                 work.progress.note(f"the server is wedged: {event.detail}")
             elif isinstance(event, RunEnded):
                 ended = event
+    for event in held:
+        _keep(work, event, block)
     if ended is None or ended.end is not RunEnd.COMPLETE or work.is_over:
         return
     if not work.book.completed_in(block.level, block.number, work.segment):

@@ -19,6 +19,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from dsv4doctor.load.driver import Driver
+from dsv4doctor.load.loop import run
 from dsv4doctor.load.options import RunOptions
 from dsv4doctor.load.silence import Traffic
 from dsv4doctor.load.wire import Assignment, Link
@@ -126,7 +127,7 @@ def work(
     # Ctrl-C and a supervisor's SIGTERM reach the whole process group; the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    asyncio.run(_Worker(endpoint, options, pipe, SharedBoard(cells, number)).run())
+    run(_Worker(endpoint, options, pipe, SharedBoard(cells, number)).run())
 
 
 class _Worker:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.load.driver import MAX_BACKLOG, Driver
+from dsv4doctor.load.loop import run
 from dsv4doctor.load.options import RunOptions
 from dsv4doctor.load.wire import Assignment, DriverEnded, Link, OwnBoard, WireEvent
 from dsv4doctor.session import Message, SessionScript
@@ -111,7 +112,7 @@ class ThreadWorker:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._drive())
+            run(self._drive())
         except BaseException as error:
             self._events.put((0, error))
 
