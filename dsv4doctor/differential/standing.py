@@ -102,7 +102,10 @@ def is_supported(case: Case, cause: Cause, symptom: Symptom) -> bool:
         return False
     if cause.name in LEAVES_FOREIGN and not _has_mark(case, symptom):
         return False
-    return all(_confirms(case, cause, arm) for arm in telling(cause.name, symptom))
+    arms = telling(cause.name, symptom)
+    if symptom in CORRUPT and not arms:
+        return False  # nothing that could be run would confirm it there
+    return all(_confirms(case, cause, arm) for arm in arms)
 
 
 def _judge(case: Case, cause: Cause) -> CauseStanding:
