@@ -39,7 +39,9 @@ def sockets_in(patterns: list[str]) -> list[str]:
     found: list[str] = []
     for pattern in patterns:
         folder = os.path.expanduser(os.path.expandvars(pattern))
+        # A folder of sockets, or one that `probe install` was given: they are in its `run`.
         found += glob.glob(os.path.join(folder, "*.sock"))
+        found += glob.glob(os.path.join(folder, "run", "*.sock"))
     return sorted(set(found))
 
 
@@ -52,6 +54,8 @@ def _ask(path: str, request: Any) -> dict[str, Any]:
             client.sendall(json.dumps(request).encode() + b"\n")
             line = _line(client)
         answer: dict[str, Any] = json.loads(line)
+    except ConnectionRefusedError:
+        return {"gone": "nobody listens there any more", "is_old": True}
     except (OSError, ValueError) as error:
         return {"gone": f"{type(error).__name__}: {error}"}
     return answer

@@ -27,11 +27,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What came back from one socket: the rank's answer, or why there is none."""
+    """What came back from one socket: the rank's answer, or why there is none.
+
+    `is_old`: the socket is left over from a process that has ended.
+    """
 
     socket: str
     answer: Mapping[str, Any] | None
     gone: str = ""
+    is_old: bool = False
 
 
 class Site:
@@ -63,9 +67,7 @@ class Site:
         job = {"folders": self._folders, "asks": [[ask.socket, ask.request] for ask in asks]}
         found = probe_relay.relay(job) if self._transport is None else self._remotely(job)
         return [
-            Answered(socket=str(socket), answer=None, gone=str(answer["gone"]))
-            if "gone" in answer
-            else Answered(socket=str(socket), answer=answer)
+            _answered(str(socket), answer)
             for socket, answer in zip(found["asked"], found["answers"], strict=True)
         ]
 
@@ -78,3 +80,10 @@ class Site:
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
+
+
+def _answered(socket: str, answer: Mapping[str, Any]) -> Answered:
+    if "gone" not in answer:
+        return Answered(socket=socket, answer=answer)
+    is_old = bool(answer.get("is_old"))
+    return Answered(socket=socket, answer=None, gone=str(answer["gone"]), is_old=is_old)

@@ -20,14 +20,15 @@ from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import EXIT_INTERRUPTED
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows.checksum import Outcome
+from dsv4doctor.flows.checksum_live_find import begin_watch
+from dsv4doctor.flows.checksum_live_findings import findings_of
 from dsv4doctor.flows.checksum_live_plan import LivePlan, sites_of, with_probes
-from dsv4doctor.flows.checksum_live_ranks import Collector, Watch, begin_watch
+from dsv4doctor.flows.checksum_live_ranks import Collector, Watch
 from dsv4doctor.flows.checksum_live_verdict import (
     Seen,
     body_of,
     change_fields,
     exit_code_of,
-    findings_of,
     verdict_of,
 )
 from dsv4doctor.flows.live_target import Inspection, first_model, secrets_of, serving

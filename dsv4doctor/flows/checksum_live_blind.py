@@ -30,6 +30,10 @@ def unseen_of(watch: Watch, *, has_records: bool, is_joined: bool) -> tuple[Unse
     """Everything that was not seen."""
     found = [Unseen(where="ranks", what=problem) for problem in watch.unreachable]
     found += [Unseen(where="ranks", what=problem) for problem in watch.problems]
+    found += [
+        Unseen(where=socket, what="left over from a process that has ended", blinds=False)
+        for socket in watch.left_over
+    ]
     for rank in watch.ranks:
         found += _of_rank(rank)
     found += _of_trace(watch)

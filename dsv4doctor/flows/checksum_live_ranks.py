@@ -16,7 +16,7 @@ from dsv4doctor import probe_protocol as protocol
 from dsv4doctor.artifacts.jsonlines import encode
 from dsv4doctor.checksum.probe_sites import Answered, Ask, Site
 from dsv4doctor.errors import DoctorError
-from dsv4doctor.flows.checksum_live_plan import INSTALL_HINT, LivePlan
+from dsv4doctor.flows.checksum_live_plan import LivePlan
 from dsv4doctor.probe_protocol import ProtocolError, Status
 from dsv4doctor.tracing.selftest import SelfTest
 from dsv4doctor.tracing.trace import Seen, Trace
@@ -71,6 +71,7 @@ class Watch:
     trace: Trace
     tests: SelfTest | None
     unreachable: list[str] = field(default_factory=list)
+    left_over: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     folder: Path | None = None
     _kept_bytes: int = 0
@@ -124,9 +125,9 @@ class Watch:
 
     def _take(self, rank: RankWatch, drained: Answered, status: Answered) -> bool:
         try:
-            told = protocol.parse_drained(_answer(drained))
-            rank.status = protocol.parse_status(_answer(status).get("status"))
-        except (ProtocolError, _Gone) as problem:
+            told = protocol.parse_drained(answer_of(drained))
+            rank.status = protocol.parse_status(answer_of(status).get("status"))
+        except (ProtocolError, Gone) as problem:
             rank.gone = str(problem)
             return False
         if told.lost > rank.lost:
@@ -165,8 +166,8 @@ class Watch:
 
     def _note_refusal(self, rank: RankWatch, answered: Answered) -> None:
         try:
-            protocol.parse_answer(_answer(answered))
-        except (ProtocolError, _Gone) as problem:
+            protocol.parse_answer(answer_of(answered))
+        except (ProtocolError, Gone) as problem:
             self.problems.append(f"{rank.name}: {problem}")
 
     def end(self) -> None:
@@ -187,73 +188,14 @@ class Watch:
                 self._note_refusal(rank, answered)
 
 
-class _Gone(Exception):
+class Gone(Exception):
     """No answer came from a rank's socket."""
 
 
-def _answer(answered: Answered) -> Mapping[str, Any]:
+def answer_of(answered: Answered) -> Mapping[str, Any]:
     if answered.answer is None:
-        raise _Gone(answered.gone)
+        raise Gone(answered.gone)
     return answered.answer
-
-
-def begin_watch(plan: LivePlan, sites: list[Site], folder: Path) -> Watch:
-    """Find every rank and arm it.
-
-    Raises:
-        DoctorError: if no rank of any site can be observed.
-    """
-    ranks, unreachable = _find(sites)
-    if not ranks:
-        problem = "; ".join(unreachable) or "no probe answers there"
-        raise DoctorError(f"nothing can be observed: {problem}", INSTALL_HINT)
-    awaits_sends = any(rank.status.rank.role == "prefill" for rank in ranks)
-    watch = Watch(
-        ranks=ranks,
-        trace=Trace(awaits_sends=awaits_sends),
-        tests=_self_test(plan, ranks),
-        unreachable=unreachable,
-        folder=folder,
-    )
-    watch.begin(plan)
-    return watch
-
-
-def _find(sites: list[Site]) -> tuple[list[RankWatch], list[str]]:
-    ranks: list[RankWatch] = []
-    problems: list[str] = []
-    for site in sites:
-        try:
-            answers = site.ask([Ask(request=protocol.status())])
-        except DoctorError as problem:
-            problems.append(str(problem))
-            continue
-        if not answers:
-            problems.append(f"{site.name}: no probe has a socket there")
-        for answered in answers:
-            try:
-                status = protocol.parse_status(
-                    protocol.parse_answer(_answer(answered)).get("status")
-                )
-            except (ProtocolError, _Gone) as problem:
-                problems.append(f"{site.name} {Path(answered.socket).name}: {problem}")
-                continue
-            ranks.append(RankWatch(site=site, socket=answered.socket, status=status))
-    return ranks, problems
-
-
-def _self_test(plan: LivePlan, ranks: list[RankWatch]) -> SelfTest | None:
-    """The flips that may be made: asked for, or every rank is a lab's."""
-    wanted = plan.perturbs
-    if wanted is None:
-        wanted = all(rank.status.engine == "lab" for rank in ranks)
-    if not wanted:
-        return None
-    hops = {
-        rank.key: [hop for hop in rank.testable if not plan.hops or hop in plan.hops]
-        for rank in ranks
-    }
-    return SelfTest(hops, seed=plan.load.seed)
 
 
 class Collector:
