@@ -6,11 +6,15 @@ import os
 import shlex
 import sys
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dsv4doctor.cli.options import IndexK
+from dsv4doctor.cli.options import AsJson, IndexK
+
+if TYPE_CHECKING:
+    from dsv4doctor.flows.lab_replay import Outcome
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -121,6 +125,10 @@ def serve(
     ground_truth: Annotated[
         str | None, typer.Option(help="File for what was really read; the doctor never sees it.")
     ] = None,
+    record: Annotated[
+        str | None,
+        typer.Option(help="File to keep what comes in, in its order, for `lab replay`."),
+    ] = None,
     parser_group: Annotated[
         str | None,
         typer.Option(
@@ -181,6 +189,7 @@ def serve(
         fixes=tuple(fix or ()),
         seed=seed,
         ground_truth=os.path.abspath(ground_truth) if ground_truth else None,
+        record=os.path.abspath(record) if record else None,
         parser_group=parser_group or default_parser_group(as_version),
         tool_call_parser=None if tool_call_parser == "none" else tool_call_parser,
         reasoning_parser=reasoning_parser,
@@ -220,6 +229,67 @@ def _arguments() -> tuple[str, ...]:
     """The words behind `lab serve`."""
     words = sys.argv[1:]
     return tuple(words[words.index("serve") + 1 :]) if "serve" in words else ()
+
+
+@app.command("search")
+def search(
+    race: Annotated[
+        list[str] | None, typer.Option(help="A race to look for; repeatable [default: all].")
+    ] = None,
+    as_version: Annotated[
+        str | None, typer.Option(help="The release, 0.5.12 to 0.5.23 [default: the newest].")
+    ] = None,
+    disable_overlap_schedule: Annotated[
+        bool, typer.Option("--disable-overlap-schedule", help="SGLang's.")
+    ] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="File for the first order that goes wrong.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try every order in which about ten operations may happen, under a release's fences and gates.
+
+    Exit code 1 when one goes wrong.
+    Example: dsv4doctor lab search --as-version 0.5.18 --save race.json
+    """
+    from dsv4doctor.flows.lab_replay import search_races
+
+    outcome = search_races(
+        race or [], as_version=as_version, overlap=not disable_overlap_schedule, save_to=save
+    )
+    _tell(outcome, as_json=as_json)
+
+
+@app.command("replay")
+def replay(
+    file: Annotated[
+        Path, typer.Argument(help="What `lab search --save` or `lab serve --record` made.")
+    ],
+    as_version: Annotated[
+        str | None, typer.Option(help="Under that release's orderings instead.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a kept interleaving or a recorded run again, exactly.
+
+    An interleaving that goes wrong again ends with exit code 1, and so does a run that differs from
+    its recording. Example: dsv4doctor lab replay f.json --as-version 0.5.23
+    """
+    from dsv4doctor.flows.lab_replay import replay_file
+
+    _tell(replay_file(file, as_version=as_version), as_json=as_json)
+
+
+def _tell(outcome: Outcome, *, as_json: bool) -> None:
+    if as_json:
+        from dsv4doctor.cli.output import emit_json
+
+        emit_json("lab", outcome.verdict, outcome.exit_code, outcome.findings, outcome.body)
+    else:
+        for line in outcome.lines:
+            typer.echo(line)
+    if outcome.exit_code:
+        raise typer.Exit(outcome.exit_code)
 
 
 def _launch_command() -> str:

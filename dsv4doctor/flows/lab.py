@@ -77,7 +77,7 @@ def serve_lab(plan: LabPlan) -> int:
     from dsv4doctor.lab.probing import listening
 
     config = engine_config(options, plan.physics)
-    served = _served(options, config, _ground_truth_path(options))
+    served = _served(options, config, _writable(options.ground_truth, "--ground-truth"))
     log(f"server_args={options.launch_command or 'dsv4doctor lab serve'}", rank="")
     log_boot(options, _pool_sizes(config))
     gc.collect()
@@ -131,8 +131,10 @@ def _served(options: LaunchOptions, config: EngineConfig, truth: Path | None) ->
             decode, lambda: serve_role(decode, options, DecodeRole(decode), probe), probe
         )
     from dsv4doctor.lab.engine import Engine
+    from dsv4doctor.lab.recording import Recorder
 
-    engine = Engine(config, truth)
+    path = _writable(options.record, "--record")
+    engine = Engine(config, truth, Recorder(path, config) if path else None)
     probe = probed_engine(engine, options)
     return _Served(engine, lambda: serve(engine, options, probe), probe)
 
@@ -156,12 +158,15 @@ def _resolve(plan: LabPlan) -> LaunchOptions:
     index_k = resolve_index_k(
         plan.index_k, fp4_indexer=plan.fp4_indexer, environment=options.environment
     )
+    apart = options.disaggregation or need_disaggregation(options.faults)
+    if options.record and (apart or options.disaggregation_mode != UNIFIED):
+        raise UsageError("--record keeps one engine's run", "leave out --disaggregation")
     return replace(
         options,
         index_k=index_k,
         # Nothing is cached on the host of a decode server.
         hicache=options.hicache and options.disaggregation_mode != DECODE,
-        disaggregation=options.disaggregation or need_disaggregation(options.faults),
+        disaggregation=apart,
     )
 
 
@@ -203,14 +208,17 @@ def _is_on(options: LaunchOptions, variable: str, *, default: bool) -> bool:
     return default if value is None else value.lower() in {"1", "true", "yes"}
 
 
-def _ground_truth_path(options: LaunchOptions) -> Path | None:
-    if options.ground_truth is None:
+def _writable(name: str | None, flag: str) -> Path | None:
+    """The file that a flag names, where one can be.
+
+    Raises:
+        UsageError: if none can.
+    """
+    if name is None:
         return None
-    path = Path(options.ground_truth)
+    path = Path(name)
     if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(
-            f"--ground-truth {path} cannot be written", "name a file in a folder that exists"
-        )
+        raise UsageError(f"{flag} {path} cannot be written", "name a file in a folder that exists")
     return path
 
 

@@ -32,6 +32,7 @@ from dsv4doctor.lab.pools import PagePool
 from dsv4doctor.lab.prefill import Job, Prefill
 from dsv4doctor.lab.ranks import Demand, TensorRanks
 from dsv4doctor.lab.reader import read
+from dsv4doctor.lab.recording import Recorder
 from dsv4doctor.lab.rendering import render
 from dsv4doctor.lab.replies import BlockPhysics, Replies, reply_tokens
 from dsv4doctor.lab.requests import EngineRequest, Generation
@@ -68,8 +69,14 @@ class _Work:
 class Engine:
     """A miniature SGLang engine; not thread-safe: one caller at a time."""
 
-    def __init__(self, config: EngineConfig, ground_truth: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        ground_truth: Path | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
         check(config)
+        self._recorder = recorder
         self.config = config
         self.ground_truth = GroundTruth(ground_truth)
         self.wedged: Wedge | None = None
@@ -181,7 +188,10 @@ class Engine:
             # As before the next round: what is still under way can then be told.
             self._prefill.clock.rest()
         self.ground_truth.flush()
-        return [answers[id(item)] for item in work]
+        generations = [answers[id(item)] for item in work]
+        if self._recorder is not None:
+            self._recorder.round(requests, generations)
+        return generations
 
     def _next_batch(self, waiting: list[_Work]) -> tuple[list[_Work], list[_Work]]:
         """As many as a batch and the pool may hold, admitted, in the order of the batch."""
@@ -263,10 +273,13 @@ class Engine:
         job = item.job
         for read_ in job.stale:
             self.ground_truth.stale_read(read_, item.request)
+        gathered = job.gathered(self.config.index_k)
+        if self._recorder is not None:
+            self._recorder.read(job.rid, gathered)
         pieces, finish_reason = generate(
             job.tokens,
             item.plan,
-            job.gathered(self.config.index_k),
+            gathered,
             self.config.model_shape,
             item.request.max_tokens,
         )
@@ -318,6 +331,8 @@ class Engine:
     def on_abort(self, rid: str) -> None:
         """A client hung up on a request that is not finished."""
         self._totals.aborted += 1
+        if self._recorder is not None:
+            self._recorder.abort(rid)
         kills = (fault.abort_kills_transfer_thread for fault in self._faults)
         if any(kills) and self._killed_by is None:
             self._killed_by = rid
@@ -328,6 +343,8 @@ class Engine:
         """Forget every cached prefix; False when the engine no longer moves."""
         if self.wedged is not None:
             return False
+        if self._recorder is not None:
+            self._recorder.flush()
         self._prefill.radix.clear()
         return True
 
@@ -337,3 +354,5 @@ class Engine:
 
     def close(self) -> None:
         self.ground_truth.close()
+        if self._recorder is not None:
+            self._recorder.close()

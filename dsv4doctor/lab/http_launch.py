@@ -45,6 +45,7 @@ class LaunchOptions:
     fixes: tuple[str, ...] = ()
     seed: int = 0
     ground_truth: str | None = None
+    record: str | None = None
     parser_group: str = DEFAULT_PARSER_GROUP
     tool_call_parser: str | None = "deepseekv4"
     reasoning_parser: str | None = None
