@@ -17,7 +17,8 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from dsv4doctor import __version__
-from dsv4doctor.errors import EXIT_BUG, EXIT_COULD_NOT, EXIT_INTERRUPTED, DoctorError
+from dsv4doctor.cli.early import interrupt_as_usual
+from dsv4doctor.errors import EXIT_BUG, EXIT_COULD_NOT, EXIT_INTERRUPTED, DoctorError, Interrupted
 
 # What writing to a full or failing device behind `>` raises; it is no bug and no finding.
 _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
@@ -87,6 +88,14 @@ class CommandGroup(TyperGroup):
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(cmd_name)(target)
         return typer.main.get_command(alone)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; Ctrl-C that it did not answer itself is told, not swallowed."""
+        interrupt_as_usual()  # up to here, with typer's own imports, there was nothing to save
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise Interrupted("interrupted") from stop
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands without importing them."""
