@@ -76,6 +76,8 @@ class RunningLab:
     def __init__(
         self, process: subprocess.Popen[bytes], ready: Mapping[str, Any], log: IO[bytes]
     ) -> None:
+        # All that it said when it was ready; of a pair of servers also their own addresses.
+        self.ready = dict(ready)
         self.base_url = str(ready["base_url"])
         self.pid = int(ready["pid"])
         self.ground_truth = Path(ready["ground_truth"]) if ready["ground_truth"] else None

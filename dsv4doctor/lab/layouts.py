@@ -171,7 +171,8 @@ def _decode_fp4_interleaved(pages: Bytes) -> Floats:
         [rows[:, :, :split].reshape(len(pages), -1), rows[:, :, split:].reshape(len(pages), -1)],
         axis=1,
     )
-    return _finite(_decode_fp4(planar))
+    with np.errstate(over="ignore"):
+        return _finite(_decode_fp4(planar))
 
 
 def _finite(values: Floats) -> Floats:

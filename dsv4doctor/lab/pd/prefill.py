@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dsv4doctor.lab.assembly import orderings_of
+from dsv4doctor.lab.assembly import check, orderings_of
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.engine import Engine
 from dsv4doctor.lab.faults import fault_named, standing
@@ -33,6 +33,7 @@ class PrefillEngine:
         ground_truth: Path | None,
         deliver: Callable[[list[Handover]], None],
     ) -> None:
+        check(config)
         kept = (n for n in config.faults if not fault_named(n).abort_kills_transfer_thread)
         own = replace(config, faults=tuple(kept) or ("none",), decodes=False)
         self._engine = Engine(own, ground_truth)

@@ -1,0 +1,223 @@
+"""A router, a prefill and a decode server as others see them: processes, ports, routes, logs."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+import psutil
+import pytest
+from cli_runs import repro
+
+from dsv4doctor.errors import UsageError
+from dsv4doctor.lab.deployment import LabOptions, RunningLab, start_lab
+from dsv4doctor.sglang_log.boot import read_boot
+
+FAST = (("itl-ms", "1"), ("ttft-ms", "1"), ("quiet-ms", "60"), ("disaggregation", "on"))
+MESSAGES: list[Any] = [
+    {
+        "role": "user",
+        "content": "The code for `amber-heron-3` is `K7F3-QM2X-9DTW`. Call the tool `lookup` now: "
+        "set `code` to the code for `amber-heron-3`.",
+    }
+]
+TOOLS: list[Any] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "lookup",
+            "parameters": {"type": "object", "properties": {"code": {"type": "string"}}},
+        },
+    }
+]
+BODY = {"messages": MESSAGES, "tools": TOOLS, "tool_choice": "required"}
+ALL_RANKS = "/route?prefill_dp_rank=-1&prefill_cp_rank=-1&target_tp_rank=-1&target_pp_rank=-1"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[RunningLab]:
+    with start_lab(LabOptions(switches=FAST)) as running:
+        yield running
+
+
+def fetch(url: str, body: Any = None, headers: dict[str, str] | None = None) -> tuple[int, str]:
+    data = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(
+        url, data=data, headers={"Content-Type": "application/json", **(headers or {})}
+    )
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def samples(text: str, name: str) -> dict[str, float]:
+    """One gauge of both servers, by engine type."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith(f"sglang:{name}{{"):
+            engine = line.partition('engine_type="')[2].partition('"')[0]
+            found[engine] = float(line.rpartition(" ")[2])
+    return found
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def call_of(text: str) -> dict[str, Any]:
+    choice = json.loads(text)["choices"][0]
+    return json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])
+
+
+def test_a_call_goes_through_both_servers(lab: RunningLab) -> None:
+    client = openai.OpenAI(base_url=f"{lab.base_url}/v1", api_key="none", max_retries=0, timeout=30)
+    arguments, usage = "", None
+    for chunk in client.chat.completions.create(
+        model="m", messages=MESSAGES, tools=TOOLS, stream=True,
+        stream_options={"include_usage": True},
+    ):  # fmt: skip
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            for call in choice.delta.tool_calls or []:
+                assert call.function is not None
+                arguments += call.function.arguments or ""
+    assert json.loads(arguments) == {"code": "K7F3-QM2X-9DTW"}
+    assert usage is not None
+    status, text = fetch(f"{lab.base_url}/v1/chat/completions", BODY)
+    assert (status, call_of(text)) == (200, {"code": "K7F3-QM2X-9DTW"})
+    assert fetch(f"{lab.base_url}/generate", {"text": "Say something about herons."})[0] == 200
+
+
+def test_a_doctor_may_send_both_copies_itself(lab: RunningLab) -> None:
+    bootstrap = urlsplit(lab.ready["bootstrap_url"])
+    body = {
+        **BODY,
+        "bootstrap_host": bootstrap.hostname,
+        "bootstrap_port": bootstrap.port,
+        "bootstrap_room": 4711,
+    }
+    answers: dict[str, tuple[int, str]] = {}
+
+    def send(role: str) -> None:
+        answers[role] = fetch(f"{lab.ready[f'{role}_url']}/v1/chat/completions", body)
+
+    threads = [threading.Thread(target=send, args=(role,)) for role in ("prefill", "decode")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert call_of(answers["decode"][1]) == {"code": "K7F3-QM2X-9DTW"}
+    usage = json.loads(answers["prefill"][1])["usage"]
+    assert usage["completion_tokens"] == 1
+    status, text = fetch(f"{lab.ready['decode_url']}/v1/chat/completions", BODY)
+    assert status == 400
+    assert "without bootstrap room id" in text
+
+
+def test_the_bootstrap_server_answers_as_sglangs(lab: RunningLab) -> None:
+    url = lab.ready["bootstrap_url"]
+    status, text = fetch(url + ALL_RANKS)
+    assert status == 200
+    assert json.loads(text)["page_size"] == 256
+    assert fetch(url + ALL_RANKS.replace("-1", "0"))[0] == 200
+    assert fetch(url + ALL_RANKS.replace("-1", "3"))[0] == 404
+    assert fetch(f"{url}/route?prefill_dp_rank=0")[0] == 400
+    assert fetch(f"{url}/health")[0] == 200
+
+
+def test_the_router_tells_of_both_servers(lab: RunningLab) -> None:
+    workers = json.loads(fetch(f"{lab.base_url}/workers")[1])["workers"]
+    assert {w["worker_type"]: w["url"] for w in workers} == {
+        "prefill": lab.ready["prefill_url"],
+        "decode": lab.ready["decode_url"],
+    }
+    assert all(worker["is_healthy"] for worker in workers)
+    info = json.loads(fetch(f"{lab.base_url}/server_info")[1])
+    modes = [state["disaggregation_mode"] for state in info["internal_states"]]
+    assert modes == ["prefill", "decode"]
+    assert info["enable_hierarchical_cache"]
+    assert not info["decode"][0]["enable_hierarchical_cache"], "it has nothing to cache"
+    metrics = fetch(f"{lab.base_url}/metrics")[1]
+    assert samples(metrics, "num_prefill_bootstrap_queue_reqs") == {"prefill": 0, "decode": 0}
+    assert samples(metrics, "max_total_num_tokens").keys() == {"prefill", "decode"}
+    loads = json.loads(fetch(f"{lab.base_url}/v1/loads")[1])["loads"]
+    assert {"prefill_bootstrap", "decode_transfer"} <= loads[0]["queues"].keys()
+    assert fetch(f"{lab.base_url}/flush_cache", {})[0] == 200
+
+
+def test_the_log_has_the_lines_of_both_roles(lab: RunningLab) -> None:
+    fetch(f"{lab.base_url}/v1/chat/completions", BODY)
+    log = lab.log_text()
+    boot = read_boot(log.splitlines())
+    assert "deepseek_v4_c4_indexer" in {pool.name for pool in boot.host_pools}
+    assert "CommonKVBootstrapServer started successfully on 127.0.0.1:" in log
+    prefill = next(line for line in log.splitlines() if "Prefill batch" in line)
+    assert "#pending-token: 0, #bootstrap-req: 0, #inflight-req: " in prefill
+    decode = next(line for line in log.splitlines() if "Decode batch" in line)
+    assert ", #prealloc-req: 0, #transfer-req: 0, #retracted-req: 0, cuda graph: " in decode
+
+
+def test_each_server_is_a_process_and_goes_with_the_router() -> None:
+    lab = start_lab(LabOptions(switches=FAST))
+    try:
+        children = psutil.Process(lab.pid).children()
+        assert len(children) == 2
+        os.kill(lab.pid, signal.SIGKILL)
+        wait_until(
+            lambda: not any(c.is_running() and c.status() != "zombie" for c in children),
+            "a server outlived its router",
+        )
+    finally:
+        lab.stop()
+
+
+def test_a_wrong_name_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="no fault is called"):
+        start_lab(LabOptions(faults=("indx",), switches=FAST))
+
+
+def test_an_abort_kills_the_bootstrap_thread_and_nobody_is_told() -> None:
+    slow = (*FAST[1:], ("itl-ms", "50"))
+    with start_lab(LabOptions(faults=("abort-wedge",), switches=slow)) as lab:
+        address = urlsplit(lab.base_url)
+        hung_up = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
+        text = json.dumps({**BODY, "stream": True})
+        hung_up.request("POST", "/v1/chat/completions", text, {"Content-Type": "application/json"})
+        hung_up.getresponse().read(100)
+        hung_up.close()
+        wait_until(lambda: "(bootstrap_thread)" in lab.log_text(), "the thread goes on")
+        waiting = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
+        waiting.request("POST", "/v1/chat/completions", text, {"Content-Type": "application/json"})
+
+        def stuck() -> bool:
+            metrics = fetch(f"{lab.base_url}/metrics")[1]
+            return samples(metrics, "num_prefill_bootstrap_queue_reqs").get("prefill") == 1
+
+        wait_until(stuck, "the request is not in the bootstrap queue")
+        assert fetch(f"{lab.base_url}/health_generate")[0] == 200
+        assert fetch(lab.ready["bootstrap_url"] + ALL_RANKS)[0] == 200, "another server, alive"
+        waiting.close()
+
+
+def test_a_fault_between_two_servers_starts_them(tmp_path: Path) -> None:
+    done = repro(tmp_path, "--lab-fault", "layout-mismatch", "--sessions", "2", "--turns", "2")
+    assert done.document["verdict"] == "corrupted", done.stderr
+    assert done.body["target"]["lab"]["index_k"] == "fp8", "the format that it shows in"
+    info = done.body["target"]["server_args"]
+    assert info["disaggregation_mode"] == "prefill", "the launch arguments of the first server"
