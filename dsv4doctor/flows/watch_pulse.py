@@ -52,20 +52,21 @@ async def take_pulse(
     """One look. Nothing in it takes longer than the plan's time-out, and it never raises."""
     sender.number += 1
     began, at_unix = time.perf_counter(), time.time()
-    before, health, (beat, canaries) = await asyncio.gather(
-        gauges(http, deadline_s=ROUTE_DEADLINE_S),
-        ask_route(http, "/health", deadline_s=ROUTE_DEADLINE_S),
-        _requests(sender, http, turns),
+    half = asyncio.create_task(_halfway(http, sender.plan.timeout_s / 2))
+    health, (beat, canaries) = await asyncio.gather(
+        ask_route(http, "/health", deadline_s=ROUTE_DEADLINE_S), _requests(sender, http, turns)
     )
-    answered = _is_answer(beat)
+    answered = _is_answer(beat) and all(canary.answered for canary in canaries)
+    before = None if answered or not half.done() else half.result()
+    half.cancel()
     after = await gauges(http, deadline_s=ROUTE_DEADLINE_S)
     failure = beat.failure
     is_lost = failure is not None and failure.kind is Label.CONNECTION_ERROR
     return Pulse(
         at_unix=at_unix,
-        connected=answered or not (is_lost and health.status is None),
+        connected=not (is_lost and health.status is None),
         health_status=health.status,
-        answered=answered,
+        answered=_is_answer(beat),
         ttft_ms=beat.timing.ttft_ms,
         seconds=time.perf_counter() - began,
         problem=_problem(beat, canaries),
@@ -73,6 +74,12 @@ async def take_pulse(
         canaries=tuple(canaries),
         gauges=_telling(after or before or {}),
     )
+
+
+async def _halfway(http: HttpClient, wait_s: float) -> dict[str, float] | None:
+    """The gauges when half the time is over: what still grows after that is no left-over."""
+    await asyncio.sleep(wait_s)
+    return await gauges(http, deadline_s=ROUTE_DEADLINE_S)
 
 
 async def _requests(

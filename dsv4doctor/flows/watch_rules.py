@@ -74,6 +74,7 @@ class Vigil:
         self._slow_ttft_ms = slow_ttft_ms
         self._usual: deque[float] = deque(maxlen=USUAL_OF)
         self._silent: list[float] = []
+        self._unanswered = 0
         self._state = State.FINE
         self._since: float | None = None
         self.last_good_unix: float | None = None
@@ -88,6 +89,7 @@ class Vigil:
             began = self._silent[0]
         if state is not self._state or self._since is None:
             self._state, self._since = state, began
+        self._unanswered = self._unanswered + 1 if pulse.connected and _is_silent(pulse) else 0
         if pulse.answered:
             self.last_good_unix = pulse.at_unix
         self.canaries += sum(canary.answered for canary in pulse.canaries)
@@ -98,8 +100,8 @@ class Vigil:
 
     @property
     def is_waiting(self) -> bool:
-        """True while the last pulse had no answer and the next one decides."""
-        return 0 < len(self._silent) < SILENT_TO_WEDGE
+        """True after a first pulse without an answer: the next one decides."""
+        return 0 < self._unanswered < SILENT_TO_WEDGE
 
     @property
     def slow_above_ms(self) -> float | None:
@@ -114,14 +116,11 @@ class Vigil:
         if not pulse.connected:
             self._silent.clear()
             return State.UNREACHABLE, pulse.problem
-        silent = not pulse.answered or (
-            bool(pulse.canaries) and not any(canary.answered for canary in pulse.canaries)
-        )
         wrong = [canary for canary in pulse.canaries if canary.corrupted]
         if wrong:
             self._silent.clear()
             return State.CORRUPT, _why_corrupt(wrong)
-        if silent:
+        if _is_silent(pulse):
             return self._judge_silence(pulse)
         self._silent.clear()
         return self._judge_speed(pulse)
@@ -144,6 +143,12 @@ class Vigil:
             return State.SLOW, f"{ttft:.0f} ms to the first token, above {limit:.0f}"
         self._usual.append(ttft)
         return State.FINE, f"{ttft:.0f} ms to the first token"
+
+
+def _is_silent(pulse: Pulse) -> bool:
+    """True where the small generation, or every canary, brought nothing."""
+    hung = bool(pulse.canaries) and not any(canary.answered for canary in pulse.canaries)
+    return not pulse.answered or hung
 
 
 def _why_corrupt(wrong: Sequence[Canary]) -> str:

@@ -49,7 +49,7 @@ pids=$(pgrep -f -- "$PATTERN" | grep -vx "$$" | head -n "$MOST")
 for round in 1 2; do
   for p in $pids; do
     [ -r "/proc/$p/cmdline" ] || continue
-    echo "PROCESS $round $p $(tr '\0' ' ' </proc/$p/cmdline | cut -c1-120)"
+    echo "PROCESS $round $p $(tr '\0\n' '  ' </proc/$p/cmdline | cut -c1-120)"
     dump "$p"
     echo "END $round $p"
   done

@@ -44,7 +44,7 @@ def test_a_silence_while_the_server_generates_is_only_slow() -> None:
     for at in range(5):
         verdict = vigil.take(silent(at, progressed=True))
         assert verdict.state is State.SLOW
-        assert not vigil.is_waiting
+        assert vigil.is_waiting == (at == 0), "one silence alone ends no watch"
     assert "for others" in verdict.why
 
 

@@ -1,0 +1,194 @@
+"""`watch` beside a load: a wedge while /health says 200, corruption by canaries, and peace."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ab_runs import wait_for
+from cli_runs import COMMAND, doctor
+from sshd import SshLab
+
+from dsv4doctor.lab.deployment import LabOptions, RunningLab, start_lab
+
+SMALL = (("device-pages", "120"), ("slack-ms", "0.1"), ("ttft-ms", "0"), ("quiet-ms", "120"))
+
+
+@contextmanager
+def lab(fault: str, itl_ms: str) -> Iterator[RunningLab]:
+    options = LabOptions(faults=(fault,), switches=(*SMALL, ("itl-ms", itl_ms)))
+    with start_lab(options) as running:
+        yield running
+
+
+@contextmanager
+def loaded(running: RunningLab, folder: Path, *arguments: str) -> Iterator[None]:
+    """The users' own load, for as long as the block."""
+    process = subprocess.Popen(
+        [*COMMAND, "repro", "--json", "--no-progress", "--base-url", running.base_url,
+         "--output-dir", folder, "--sessions", "12", *arguments],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def start_watch(running: RunningLab, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, "watch", "--json", "--base-url", running.base_url, "--output-dir", folder,
+         "--seed", "5", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, dict[str, Any]]:
+    out, err = process.communicate(timeout=240)
+    assert out, err
+    return process.returncode, json.loads(out)
+
+
+def test_a_wedge_is_found_within_three_intervals_though_health_says_200(tmp_path: Path) -> None:
+    interval_s = 5.0
+    with lab("abort-wedge", "3") as running:
+        watch = start_watch(
+            running, tmp_path, "--interval", str(interval_s), "--pulses", "40", "--fail-on", "error"
+        )
+        with loaded(running, tmp_path, "--scenario", "abort-storm", "--stall-timeout", "60"):
+            code, document = ended(watch)
+        with urllib.request.urlopen(f"{running.base_url}/health") as answer:
+            assert answer.status == 200
+    body = document["watch"]
+    assert (code, document["verdict"]) == (1, "wedged")
+    assert body["health_status"] == 200
+    assert body["pulses_by_state"]["wedged"] == 1
+    # From the last answer on: at most one interval until the next pulse, and two that are silent.
+    unanswered = sum(n for state, n in body["pulses_by_state"].items() if state != "fine")
+    assert unanswered <= 3, body["pulses_by_state"]
+    assert document["findings"][0]["rule"] == "WEDGED"
+
+
+def test_corruption_is_met_within_the_canaries_that_power_predicts(tmp_path: Path) -> None:
+    """One canary alone loses no race: it is the load beside it that pushes its pages out."""
+    with (
+        lab("index-race", "0") as running,
+        loaded(running, tmp_path, "--turns", "60", "--context-tokens", "2700:5600"),
+    ):
+        # The load's own rate is far higher; 16 % is the record's.
+        watch = start_watch(
+            running, tmp_path, "--interval", "0.5", "--timeout", "30", "--expect-rate", "0.16",
+            "--pulses", "60",
+        )  # fmt: skip
+        code, document = ended(watch)
+    body = document["watch"]
+    assert (code, document["verdict"]) == (1, "corrupt"), body
+    canaries = body["canaries"]
+    assert canaries["corrupted"] == 1
+    assert canaries["needed_for_95_percent"] == 18
+    assert canaries["sent"] <= canaries["needed_for_95_percent"]
+    assert "16 % of replies is met by 18 canaries" in canaries["said"]
+    assert "computed afresh it is right" in body["why"]
+    (record,) = [json.loads(line) for line in (Path(body["run_dir"]) / "records.jsonl").open()]
+    assert record["corrupted"]
+    assert (Path(body["run_dir"]) / record["raw"]).read_bytes()
+
+
+def test_a_healthy_server_is_fine_for_cron_and_for_prometheus(tmp_path: Path) -> None:
+    with lab("none", "0") as running:
+        once = doctor("watch", "--once", "--base-url", running.base_url, "--output-dir", tmp_path)
+        assert once.code == 0, once.stderr
+        assert once.stdout.startswith("fine since ")
+        assert not list(tmp_path.iterdir()), "nothing went wrong, so nothing is left behind"
+        watch = start_watch(running, tmp_path, "--interval", "1", "--port", "0")
+        try:
+            text = scraped(watch)
+        finally:
+            watch.terminate()
+            _, document = ended(watch)
+    assert 'dsv4doctor_watch_state{state="fine"} 1' in text
+    assert "dsv4doctor_watch_canaries_corrupted_total 0" in text
+    assert document["verdict"] == "fine"
+
+
+def scraped(watch: subprocess.Popen[str]) -> str:
+    """The watch's own metrics, once there are some; it tells its port on stderr."""
+    assert watch.stderr is not None
+    port = 0
+    while not port:
+        line = watch.stderr.readline()
+        assert line, "it ended"
+        if "metrics on port " in line:
+            port = int(line.rpartition(" ")[2])
+    texts: list[str] = []
+
+    def is_there() -> bool:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            texts.append(answer.read().decode())
+        return "dsv4doctor_watch_canaries_total 1" in texts[-1]
+
+    wait_for(is_there)
+    return texts[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "no server to watch"),
+        (("--base-url", "http://127.0.0.1:9", "--stack-dump"), 2, "needs the server's host"),
+        (("--base-url", "http://127.0.0.1:9", "--once", "--port", "9464"), 2, "drop one"),
+        (("--base-url", "http://127.0.0.1:9", "--once"), 3, "unreachable"),
+    ],
+)
+def test_what_cannot_be_watched_is_told(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    done = doctor("watch", "--output-dir", tmp_path, *arguments)
+    assert done.code == code, done.stderr
+    assert said in done.stderr + done.stdout
+
+
+STUCK = """
+import threading, time
+held = threading.Lock()
+def wait_for_a_load_that_never_lands():
+    held.acquire()
+    held.acquire()
+print("ready", flush=True)
+wait_for_a_load_that_never_lands()
+"""
+
+
+def test_a_stuck_process_is_seen_on_its_host(tmp_path: Path) -> None:
+    """Over a real sshd; whichever of py-spy, gdb and /proc is there says where it stands."""
+    from dsv4doctor.flows.watch_stacks import dump_stacks
+    from dsv4doctor.hosts.inventory import Host
+    from dsv4doctor.hosts.ssh import SshTransport
+
+    name = f"stuck-{tmp_path.name}"
+    stuck = subprocess.Popen([sys.executable, "-c", STUCK, name], stdout=subprocess.PIPE, text=True)
+    ssh = SshLab(tmp_path)
+    try:
+        assert stuck.stdout is not None
+        assert stuck.stdout.readline() == "ready\n"
+        ssh.start("host")
+        transport = SshTransport(Host(name="host"), config_file=ssh.config)
+        dumps = {dump.pid: dump for dump in dump_stacks(transport, pattern=name)}
+        transport.close()
+    finally:
+        ssh.stop()
+        stuck.kill()
+        stuck.wait()
+        stuck.stdout.close()
+    dump = dumps[stuck.pid]
+    assert dump.method in {"py-spy", "gdb", "/proc"}
+    assert dump.stands_still is True, dump.text
+    assert "Thread" in dump.text
