@@ -18,6 +18,7 @@ from dsv4doctor.detect.neighbours import (
     SUFFIXES,
     codes_of,
     holds_odd_pair,
+    holds_run,
     may_switch,
     odd_pairs,
 )
@@ -105,19 +106,15 @@ _PAIR_KINDS = (
     _kind("cell", 0.8, rf"(?<=\| )(?:[)\]}}]+|{_any(_IN_CELL)})(?:--)?(?= \|)"),
     _kind("suffix", 1.0, rf"(?:^|(?<=[\w,;)}}>|-] ))(?:{_any(SUFFIXES)})(?= )", cap=4),
 )
-_DASH = _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)", ("--",))
+# What every odd cell begins with, faster to look for.
+_ODD_CELL = re.compile(rf"\| (?:[)\]}}]|(?:{_any(_IN_CELL)})(?:--)? \|)")
+_DASH = _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)")
 # What every such dash ends with, faster to look for.
 _DASH_END = re.compile(r"--(?<=[A-Za-z]{2}--)[ |\n]")
+_LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--"))
+_RUN = _kind("run", 0.8, r"(?<=[\w] )(?:,{2,}|_{3,}|#{3,}|;{2,}|:{3,}|\){2,}|\]{2,})(?= [\w])")
 _MARK_KINDS = (
-    _DASH,
-    _kind(
-        "run",
-        0.8,
-        r"(?<=[\w] )(?:,{2,}|_{3,}|#{3,}|;{2,}|:{3,}|\){2,}|\]{2,})(?= [\w])",
-        (",,", "___", "###", ";; ", " ))", " ]]"),
-    ),
     _kind("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])", ("$ ",)),
-    _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--", ")- ", "]- ")),
     _kind("heading twice", 0.8, r"#(?<!.#)#{0,5} (?P<head>\w{3,}) (?P=head)$", ("# ",)),
 )
 _SUPPORTING_KINDS = (
@@ -214,12 +211,19 @@ def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
 def _telling(prose: str, signs: frozenset[str]) -> Iterator[_Odd]:
     codes = codes_of(prose)
     odd = holds_odd_pair(codes)
-    if odd or ("|" in signs and "| " in prose and "--" in prose):
+    if odd or ("|" in signs and _ODD_CELL.search(prose)):
         for kind in _PAIR_KINDS:
             yield from _found(kind, prose)
     if odd:
         for start, end in odd_pairs(prose):
             yield start, end, _NEVER
+    if holds_run(codes):
+        yield from _found(_RUN, prose)
+    dashes = "--" in prose
+    if dashes and _DASH_END.search(prose):
+        yield from _found(_DASH, prose)
+    if (")- " in prose or "]- " in prose) or (dashes and _may_find(_LINE_HEAD, prose, signs)):
+        yield from _found(_LINE_HEAD, prose)
     for kind in _MARK_KINDS:
         if not kind.needs.isdisjoint(signs) and _may_find(kind, prose, signs):
             yield from _found(kind, prose)
@@ -229,10 +233,7 @@ def _telling(prose: str, signs: frozenset[str]) -> Iterator[_Odd]:
 
 
 def _may_find(kind: _Kind, prose: str, signs: frozenset[str]) -> bool:
-    for hint, needed in kind.hints:
-        if needed <= signs and hint in prose:
-            return kind is not _DASH or _DASH_END.search(prose) is not None
-    return False
+    return any(needed <= signs and hint in prose for hint, needed in kind.hints)
 
 
 def _found(kind: _Kind, prose: str) -> Iterator[_Odd]:

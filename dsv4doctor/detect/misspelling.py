@@ -20,11 +20,13 @@ def misspelt(subject: Subject) -> str | None:
     """What was damaged on its way from the prompt into a call; None if nothing was."""
     if not subject.prompt or not subject.calls:
         return None
-    values = [v for call in subject.calls for _, v in strings_in(call.arguments.value)]
     asked = _TOKEN.findall(subject.prompt[-20000:])[-_MAX_TOKENS:]
+    if len(known := set(asked)) < MIN_SLIPS and _EXACTLY.search(subject.prompt) is None:
+        return None
+    values = [v for call in subject.calls for _, v in strings_in(call.arguments.value)]
     every = chain.from_iterable(_TOKEN.findall(value[:4000]) for value in values)
     given = list(dict.fromkeys(every))[:_MAX_TOKENS]
-    known, used = set(asked), set(given)
+    used = set(given)
     # By their first letter, which no slip changes.
     missing: dict[str, list[str]] = {}
     for word in known:

@@ -29,15 +29,25 @@ ARTICLES = ("the", "a", "an")
 # What no noun phrase goes on with, as a token of its own.
 _MARKS = ":;,.=)|>"
 
-_SUFFIX, _MARK = 254, 255
+# No clause that `switches` looks at has more words between two function words.
+_CLAUSE_WORDS = 22
+_RUN, _SUFFIX, _MARK = 253, 254, 255
+# Runs of one mark that stand alone, as no prose has them; longer ones are rules.
+_RUN_MARKS = {",": 2, "_": 3, "#": 3, ";": 2, ":": 3, ")": 2, "]": 2}
+_LONGEST_RUN = 24
+_LONE_SUFFIX, _LONE_RUN = bytes([_SUFFIX]), bytes([_RUN])
 _COUNTED = tuple(WORDS.split())
 # Function words that the table knows nothing of have a code too: they tell a change of language.
 _FUNCTION = {*ARTICLES, *_NEVER_TWICE, *" ".join(FUNCTION_WORDS.values()).split()}
 _SMALL = (*_COUNTED, *sorted(_FUNCTION - {*_COUNTED}))
 _CODES: dict[str, int] = {word: number for number, word in enumerate(_SMALL, 1)}
-assert len(_SMALL) < _SUFFIX
+assert len(_SMALL) < _RUN
 _CODES |= dict.fromkeys(SUFFIXES, _SUFFIX)
 _CODES |= {"".join(m): _MARK for size in (1, 2, 3) for m in product(_MARKS, repeat=size)}
+_CODES |= dict.fromkeys(
+    (mark * size for mark, least in _RUN_MARKS.items() for size in range(least, _LONGEST_RUN)),
+    _RUN,
+)
 
 
 def _bits(table: str) -> list[frozenset[int]]:
@@ -55,24 +65,21 @@ def _bits(table: str) -> list[frozenset[int]]:
 _NEVER_AFTER = _bits("".join(NEVER.split()))
 
 
-def _set(codes: frozenset[int]) -> bytes:
-    return b"[" + b"".join(b"\\x%02x" % code for code in sorted(codes)) + b"]"
-
-
-def _odd_codes() -> re.Pattern[bytes]:
+def _odd_pairs() -> Iterator[bytes]:
     articles = {_CODES[word] for word in ARTICLES}
     twice = {_CODES[word] for word in _NEVER_TWICE}
-    pairs = [re.escape(bytes([_SUFFIX]))]
     for code in range(1, len(_SMALL) + 1):
-        after = set(_NEVER_AFTER[code])
-        after |= {_MARK} if code in articles else set()
-        after |= {code} if code in twice else set()
-        if after:
-            pairs.append(re.escape(bytes([code])) + _set(frozenset(after)))
-    return re.compile(b"|".join(pairs), re.DOTALL)
+        for after in _NEVER_AFTER[code]:
+            yield bytes((code, after))
+        if code in articles:
+            yield bytes((code, _MARK))
+            yield bytes((code, _RUN))
+        if code in twice:
+            yield bytes((code, code))
 
 
-_ODD = _odd_codes()
+_ODD = frozenset(_odd_pairs())
+_SIDE_BY_SIDE = re.compile(rb"[^\0](?=[^\0])", re.DOTALL)
 # One bit a language, for every code; what is no function word is in all of them.
 _LANGUAGE_BITS = {language: 1 << at for at, language in enumerate(FUNCTION_WORDS)}
 _SPOKEN = [-1] * 256
@@ -87,17 +94,39 @@ def codes_of(text: str) -> bytes:
     return bytes(map(_CODES.get, text.split(), repeat(0)))
 
 
+def holds_run(codes: bytes) -> bool:
+    """True where a run of one mark may stand alone among them."""
+    return _LONE_RUN in codes
+
+
 def holds_odd_pair(codes: bytes) -> bool:
     """True where a pair never seen, a suffix by itself or a doubled small word is among them."""
-    return _ODD.search(codes) is not None
+    if _LONE_SUFFIX in codes:
+        return True
+    for match in _SIDE_BY_SIDE.finditer(codes):
+        at = match.start()
+        if codes[at : at + 2] in _ODD:
+            return True
+    return False
 
 
 def may_switch(codes: bytes) -> bool:
-    """True where no one language has all of the function words among them."""
+    """True where two function words that no language shares stand near each other."""
     languages = -1
     for code in set(codes):
         languages &= _SPOKEN[code]
-    return languages == 0
+    if languages:
+        return False
+    last, far = -1, 0
+    for code in codes:
+        spoken = _SPOKEN[code]
+        if spoken < 0:
+            far += 1
+        elif not spoken & last and far <= _CLAUSE_WORDS:
+            return True
+        else:
+            last, far = (spoken & last if far <= _CLAUSE_WORDS else spoken) or spoken, 0
+    return False
 
 
 def odd_pairs(text: str) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
-from functools import lru_cache
 
 # As far back as a loop is looked for: eight rounds of a long paragraph.
 TAIL_CHARS = 6000
@@ -42,14 +41,18 @@ class Period:
     covered: int
 
 
-def tail_period(text: str) -> Period | None:
+def tail_period(text: str, share: float | None = None) -> Period | None:
     """The period with which `text` ends, seen at least twice; None if there is none.
 
-    A last word that falls out of step is forgiven: decoding stops anywhere.
+    A last word that falls out of step is forgiven: decoding stops anywhere. `share` is
+    `tail_share(text)`, from a caller who has it at hand.
     """
     body = text.rstrip()
     found = _period_at_end(body)
-    if found is None and _may_repeat(body):
+    if found is not None:
+        return found
+    share = tail_share(body) if share is None else share
+    if share < (0.35 if len(body) > SHARE_TAIL // 2 else 0.5):
         for slip in _SLIPS:
             found = _period_at_end(body[: len(body) - slip]) if slip < len(body) // 4 else None
             if found is not None and found.repeats >= 3 and found.covered >= 4 * slip:
@@ -57,9 +60,10 @@ def tail_period(text: str) -> Period | None:
     return found
 
 
-def _may_repeat(body: str) -> bool:
-    limit = 0.35 if len(body) > SHARE_TAIL // 2 else 0.5
-    return recurs(body) and compressed_share(body[-SHARE_TAIL:]) < limit
+def tail_share(text: str) -> float:
+    """`compressed_share` of the tail, its blanks at the end left off; 1.0 where it is no loop."""
+    body = text.rstrip()
+    return compressed_share(body[-SHARE_TAIL:]) if recurs(body) else 1.0
 
 
 def recurs(body: str) -> bool:
@@ -154,7 +158,6 @@ def _extended(body: str, period: Period) -> Period:
     )
 
 
-@lru_cache(maxsize=4)
 def compressed_share(text: str) -> float:
     """Size of the text after a fast compression, as a share: prose 0.4 to 0.7, loops below 0.2."""
     raw = text.encode("utf-8", "surrogatepass")

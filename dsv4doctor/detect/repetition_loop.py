@@ -21,12 +21,10 @@ from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.periods import (
-    SHARE_TAIL,
     Period,
-    compressed_share,
     novelty,
-    recurs,
     tail_period,
+    tail_share,
     words_of,
 )
 from dsv4doctor.detect.request import asks_for_repetition
@@ -198,7 +196,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
         if len(text.text) < _MIN_CHARS:
             continue
-        period = tail_period(text.text)
+        share = tail_share(text.text)
+        period = tail_period(text.text, share)
         # The prompt is read only where it matters.
         if (
             period
@@ -207,8 +206,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
         ):
             yield _flood(text, period)
             return
-        body = text.text.rstrip()
-        if not recurs(body) or compressed_share(body[-SHARE_TAIL:]) > _COMPRESSIBLE:
+        if share > _COMPRESSIBLE:
             continue
         if (what := _collapse(text, cut=cut)) and not asks_for_repetition(subject):
             yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=what)

@@ -9,13 +9,35 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable
 
+_COMMON_UNITS = [*map(ord, string.ascii_letters + string.digits + " \n")]
 _COMMON = (string.ascii_letters + string.digits + " \n").encode()
+
+
+# Above this a table of every code point is faster than a set of every character.
+_TABLE_FROM = 600
 
 
 def signs_of(text: str) -> frozenset[str]:
     """Every character of `text` that is no ASCII letter, digit, blank or line break, once."""
+    if text.isascii():
+        return frozenset(text.encode().translate(None, _COMMON).decode())
+    if len(text) >= _TABLE_FROM:
+        return _by_table(text)
     rare = text.encode("utf-8", "surrogatepass").translate(None, _COMMON)
     return frozenset(rare.decode("utf-8", "surrogatepass"))
+
+
+def _by_table(text: str) -> frozenset[str]:
+    import numpy
+
+    units = numpy.frombuffer(text.encode("utf-16-le", "surrogatepass"), numpy.uint16)
+    seen = numpy.zeros(0x10000, numpy.bool_)
+    seen[units] = True
+    if seen[0xD800:0xE000].any():
+        # Characters beyond 16 bits are two units: told by the text itself.
+        return frozenset(text).difference(_COMMON.decode())
+    seen[_COMMON_UNITS] = False
+    return frozenset(map(chr, seen.nonzero()[0].tolist()))
 
 
 def holds_any(text: str, hints: Iterable[str]) -> bool:

@@ -7,7 +7,7 @@ and `mit` by turns was written by nobody.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 # Function words and the languages that share them. Two in a row that no language shares are a
 # switch.
@@ -31,9 +31,19 @@ _LANGUAGES: dict[str, frozenset[str]] = {}
 for _language, _words in FUNCTION_WORDS.items():
     for _word in _words.split():
         _LANGUAGES[_word] = _LANGUAGES.get(_word, frozenset()) | {_language}
-_FUNCTION = re.compile(
-    r"(?<![\w'’./_-])(?:" + "|".join(map(re.escape, _LANGUAGES)) + r")(?![\w'’./_-])"
-)
+
+
+def _by_first_letter(words: Iterable[str]) -> str:
+    """One alternative a first letter, so that a search passes over most letters at once."""
+    rest: dict[str, list[str]] = {}
+    for word in sorted(words, key=len, reverse=True):
+        rest.setdefault(word[0], []).append(re.escape(word[1:]))
+    return "|".join(
+        rf"{letter}(?<![\w'’./_-]{letter})(?:{'|'.join(ends)})" for letter, ends in rest.items()
+    )
+
+
+_FUNCTION = re.compile(rf"(?:{_by_first_letter(_LANGUAGES)})(?![\w'’./_-])")
 _ALL = frozenset(FUNCTION_WORDS)
 # Two function words further apart than this belong to different clauses.
 _SWITCH_CHARS = 44

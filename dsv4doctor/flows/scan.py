@@ -14,7 +14,13 @@ from dsv4doctor.artifacts.logfiles import Line, Source, open_sources
 from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.scan_output import VerdictTable
-from dsv4doctor.flows.scan_records import Judged, LineReader, Outcome, judge_lines
+from dsv4doctor.flows.scan_records import (
+    Judged,
+    LineReader,
+    Outcome,
+    few_collections,
+    judge_lines,
+)
 from dsv4doctor.flows.scan_tally import Tally
 from dsv4doctor.progress import Progress, Silent
 
@@ -104,6 +110,7 @@ def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
             _nothing(sources), "name log files, a quoted glob, or - for standard input"
         )
     tally = Tally(group_by=plan.group_by)
+    few_collections()
     if plan.output is None:
         keeper = _Keeper(tally, plan.per_record, None)
         _read_all(plan, readable, keeper, progress)
@@ -131,7 +138,7 @@ def _read_all(
     started = time.monotonic()
     told = 0.0
     done = 0
-    pool = ProcessPoolExecutor(plan.jobs) if plan.jobs > 1 else None
+    pool = ProcessPoolExecutor(plan.jobs, initializer=few_collections) if plan.jobs > 1 else None
     try:
         for source in sources:
             for outcome in _outcomes(source, plan, pool):
