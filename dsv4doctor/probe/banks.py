@@ -27,6 +27,10 @@ class Bank:
     scales: tuple[torch.Tensor, ...] | None
     page_tokens: int
 
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.layers):
+            raise ValueError(f"{len(self.values)} tensors for {len(self.layers)} layers")
+
     @property
     def pages(self) -> int:
         return len(self.values[0])

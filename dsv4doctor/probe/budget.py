@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Arming itself takes some hooks' time; a bound on a share means nothing over so short a while.
+# What may be spent before any time has passed: else the first step could never be observed.
 GRACE_MS = 20.0
+# Until it is known what a byte costs here: a slow core's figure.
+FIRST_GUESS_MS_PER_BYTE = 1e-5
+LEARNT_BYTES = 1 << 20
 
 
 class Budget:
@@ -35,15 +38,25 @@ class Budget:
 
     @property
     def left_bytes(self) -> int:
-        """Bytes that may still be digested in this step; 0 while the share is exceeded."""
-        if self.is_over_share:
+        """Bytes that may still be digested in this step: under the bound on bytes, and as many as
+        the share of the time has room for at what a byte has cost so far."""
+        left_ms = self.left_ms
+        if left_ms <= 0:
             return 0
-        return max(0, self.max_bytes_per_step - self._step_bytes)
+        affordable = int(left_ms / self._ms_per_byte)
+        return max(0, min(self.max_bytes_per_step - self._step_bytes, affordable))
 
     @property
-    def is_over_share(self) -> bool:
+    def left_ms(self) -> float:
+        """Time that may be spent now; negative where the share is exceeded."""
         elapsed_ms = (self._clock() - self._started) * 1e3
-        return self.hook_ms + self.device_ms > self.max_share * elapsed_ms + GRACE_MS
+        return self.max_share * elapsed_ms + GRACE_MS - self.hook_ms - self.device_ms
+
+    @property
+    def _ms_per_byte(self) -> float:
+        if self.bytes < LEARNT_BYTES:
+            return FIRST_GUESS_MS_PER_BYTE
+        return max(1e-9, (self.hook_ms + self.device_ms) / self.bytes)
 
     def spend(self, count: int) -> None:
         self._step_bytes += count

@@ -54,6 +54,7 @@ class Observer:
         self._numbers = itertools.count(1)
         self._transfers = itertools.count(1)
         self._flip: tuple[str, str, int] | None = None
+        self._is_blank = False  # nothing was observed since a gap
         self.ring_words = DEFAULT_WORDS
 
     # -- pools ------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ class Observer:
         self.journal.begin(file)
         self.counts, self.skipped, self.perturbed = {}, {}, []
         self.rounds = {name: deque(maxlen=MOST_ROUNDS) for name in pools}
-        self._flip = None
+        self._flip, self._is_blank = None, False
         self.budget.begin(most, share)
         self.armed = True
 
@@ -145,6 +146,9 @@ class Observer:
             self.skip(count, "limit")
             if not wanted.forgets:
                 return None
+            if self.budget.left_ms <= 0:  # naming pages costs time too
+                self.note_gap("the bound on time was reached", count)
+                return None
             places, hop = (), protocol.UNSEEN
         slot = self.ring_reserve(count * (2 + len(places)))
         if slot is None:
@@ -159,6 +163,7 @@ class Observer:
             reason="limit" if hop == protocol.UNSEEN else "",
         )  # fmt: skip
         self.queue.append(launch)
+        self._is_blank = False
         return launch
 
     def ring_reserve(self, words: int) -> Any:
@@ -247,7 +252,11 @@ class Observer:
         self.skipped[reason] = self.skipped.get(reason, 0) + pages
 
     def note_gap(self, reason: str, missed: int) -> None:
-        """Whatever was known of this rank's device pages is void from here on."""
+        """Whatever was known of this rank's device pages is void from here on. Said once, until
+        something is known again."""
+        if self._is_blank:
+            return
+        self._is_blank = True
         seq = self._take_numbers(1)
         self.queue.append(Note(seq=seq, session=self.sessions, reason=reason, missed=missed))
 

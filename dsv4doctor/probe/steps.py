@@ -33,6 +33,11 @@ class StepHops(Hops):
         self.o.step = int(getattr(scheduler, "forward_ct", 0)) + 1
         self._step_began = time.perf_counter()
         self._reads = {}
+        if self.o.budget.left_ms <= 0:
+            # Not even a look at the batch: what it fills is not known, so nothing is.
+            self.o.skip(len(batch.reqs), "steps of requests, for time")
+            self.o.note_gap("the bound on time was reached", len(batch.reqs))
+            return None
         works = works_of(batch)
         if works and batch.forward_mode.is_extend() and self.o.observes[protocol.READ] == "yes":
             self._turn += 1

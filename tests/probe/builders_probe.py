@@ -19,11 +19,15 @@ LAYERS = (0, 4, 128, 4)
 TOKENS = 256
 
 
-def make_pool(pages: int = 16) -> Any:
-    """A token pool with two indexer layers, fp8."""
-    index = [torch.randint(0, 256, (pages, 8448), dtype=torch.uint8) for _ in range(2)]
+def make_pool(pages: int = 16, ratios: tuple[int, ...] = LAYERS, device: str = "cpu") -> Any:
+    """A token pool with an fp8 indexer in every layer of ratio 4."""
+    index = [
+        torch.randint(0, 256, (pages, 8448), dtype=torch.uint8, device=device)
+        for ratio in ratios
+        if ratio == 4
+    ]
     mapping, counts = [], {0: 0, 4: 0, 128: 0}
-    for ratio in LAYERS:
+    for ratio in ratios:
         mapping.append(SimpleNamespace(compress_ratio=ratio, compress_layer_id=counts[ratio]))
         counts[ratio] += 1
     return SimpleNamespace(
@@ -32,15 +36,21 @@ def make_pool(pages: int = 16) -> Any:
         layer_transfer_counter=None,
         c4_indexer_kv_pool=SimpleNamespace(index_k_with_scale_buffer=index),
         c4_kv_pool=SimpleNamespace(
-            kv_buffer=[torch.zeros(pages, 37440, dtype=torch.uint8) for _ in range(2)]
+            kv_buffer=[torch.zeros(pages, 37440, dtype=torch.uint8, device=device) for _ in index]
         ),
-        c128_kv_pool=SimpleNamespace(kv_buffer=[torch.zeros(pages, 1728, dtype=torch.uint8)]),
+        c128_kv_pool=SimpleNamespace(
+            kv_buffer=[
+                torch.zeros(pages, 1728, dtype=torch.uint8, device=device)
+                for ratio in ratios
+                if ratio == 128
+            ]
+        ),
     )
 
 
 def make_batch(tokens: int, *, prefix: int = 0, name: str = "r", first_page: int = 1) -> Any:
     """A prefill of one request whose page i is `first_page` + i."""
-    table = torch.zeros(4, 8192, dtype=torch.int32)
+    table = torch.zeros(4, max(8192, tokens), dtype=torch.int32)
     table[1, :tokens] = torch.arange(tokens, dtype=torch.int32) + first_page * TOKENS
     request = SimpleNamespace(
         rid=name, req_pool_idx=1, bootstrap_room=None, host_hit_length=0,
