@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,24 +39,26 @@ class Answered:
 
 
 class Site:
-    """One machine with ranks on it. `transport` None is this machine, without a detour."""
+    """One machine with ranks on it. `connect` None is this machine, without a detour; a host is
+    connected to when it is asked first."""
 
     def __init__(
         self,
         name: str,
         folders: Sequence[str],
         *,
-        transport: Transport | None = None,
+        connect: Callable[[], Transport] | None = None,
         where: Where | None = None,
     ) -> None:
         self.name = name
         self._folders = list(folders)
-        self._transport = transport
+        self._connect = connect
+        self._transport: Transport | None = None
         self._where = where or Where()
 
     @property
     def is_remote(self) -> bool:
-        return self._transport is not None
+        return self._connect is not None
 
     def ask(self, asks: Sequence[Ask]) -> list[Answered]:
         """The answers, in the order of the asks; none where the site has no probe.
@@ -65,14 +67,16 @@ class Site:
             HostError: if the host cannot be reached or has no Python.
         """
         job = {"folders": self._folders, "asks": [[ask.socket, ask.request] for ask in asks]}
-        found = probe_relay.relay(job) if self._transport is None else self._remotely(job)
+        found = probe_relay.relay(job) if self._connect is None else self._remotely(job)
         return [
             _answered(str(socket), answer)
             for socket, answer in zip(found["asked"], found["answers"], strict=True)
         ]
 
     def _remotely(self, job: dict[str, Any]) -> dict[str, Any]:
-        assert self._transport is not None
+        assert self._connect is not None
+        if self._transport is None:
+            self._transport = self._connect()
         source = inspect.getsource(probe_relay)
         text = f"{source}\n\nmain({json.dumps(job)!r})\n".encode("ascii")
         return run_program(self._transport, text, self._where, _TIMEOUT_S)

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from dsv4doctor.checksum.probe_sites import DEFAULT_FOLDERS, Site
@@ -108,7 +109,7 @@ def _remote_sites(plan: LivePlan) -> list[Site]:
         Site(
             str(host),
             plan.folders or DEFAULT_FOLDERS,
-            transport=SshTransport(host, config_file=targets.ssh_config),
+            connect=partial(SshTransport, host, config_file=targets.ssh_config),
             where=where,
         )
         for host in read_inventory(targets.ssh_hosts, targets.ssh_host_files)
