@@ -20,6 +20,7 @@ from dsv4doctor.flows.report_page import html_page
 from dsv4doctor.report.ab import build_ab_report
 from dsv4doctor.report.bench import build_bench_report
 from dsv4doctor.report.build import build_repro_report
+from dsv4doctor.report.checksum_live import build_live_report
 from dsv4doctor.report.comparison import build_comparison_report
 from dsv4doctor.report.document import Note, Report, Section
 from dsv4doctor.report.formats import console, csv, html, json, markdown
@@ -122,6 +123,10 @@ def _report_of(run: LoadedRun, publisher: Publisher | None) -> Report:
             findings=run.findings,
             examples=(record for record in _records(run, publisher) if record.get("corrupted")),
             exit_code=run.exit_code,
+        )
+    if mapping(run.summary.get("live")):
+        return build_live_report(
+            run.verdict, run.summary["live"], findings=run.findings, exit_code=run.exit_code
         )
     if run.command != REPRO:
         return build_generic_report(
