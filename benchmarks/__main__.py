@@ -19,6 +19,7 @@ SCRIPTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "client": ("client_cost.py", ("--judge", "dsv4doctor.detect:judge")),
     "size": ("size.py", ()),
     "report": ("report.py", ()),
+    "probe": ("probe.py", ()),
 }
 
 
