@@ -1,8 +1,9 @@
 """The lab's probe: armed or not, what it has counted, and its answer to every command.
 
 It speaks the protocol of `dsv4doctor.probe_protocol` as the plugin in a real SGLang does. Digests
-are the lab's own (BLAKE2b): only whether two are equal says anything, and a check that shared the
-doctor's function would share its mistakes. Commands come between two observations, from any thread.
+are the lab's own (SHA-256, which processors compute in hardware): only whether two are equal says
+anything, and a check that shared the doctor's function would share its mistakes. Commands come
+between two observations, from any thread.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ class LabProbe:
         with self._lock:
             if (entry.fields["hop"], entry.fields["pool"]) in self._to_perturb:
                 data = self._flip(entry, layer, data)
-            found = blake2b(data.tobytes(), digest_size=DIGEST_DIGITS // 2).hexdigest()
+            found = sha256(data).hexdigest()[:DIGEST_DIGITS]
             entry.fields["digests"][entry.fields["layers"].index(layer)] = found
             self._cost["bytes"] += len(data)
             self._cost["hook_ms"] += (time.perf_counter() - began_s) * 1000
