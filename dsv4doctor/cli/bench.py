@@ -12,12 +12,15 @@ import typer
 from dsv4doctor.cli import options
 from dsv4doctor.cli.console import say, stdout_console
 from dsv4doctor.cli.output import emit_json
+from dsv4doctor.cli.resuming import say_unheeded
 from dsv4doctor.cli.target_flags import endpoint_of, extra_body_of, lab_of
 from dsv4doctor.errors import UsageError
 
 _LOAD = "Load"
 _PROMPTS = "Prompts"
 _RESULT = "Result"
+# What is made of the numbers may be asked anew of a resumed run.
+_HEEDED_TOO = ("--baseline", "--margin", "--output-file", "--append-jsonl", "--output-details")
 
 
 class ArrivalFlag(StrEnum):
@@ -254,6 +257,7 @@ def bench(
         )
         if resume is not None:
             plan = resumed_bench(resume, plan)
+            say_unheeded(sys.argv[1:], also_heeded=_HEEDED_TOO)
         wishes = BenchWishes(
             baseline=baseline,
             margin=margin,

@@ -11,6 +11,7 @@ import typer
 from dsv4doctor.cli import options
 from dsv4doctor.cli.console import say, stdout_console
 from dsv4doctor.cli.output import emit_json
+from dsv4doctor.cli.resuming import say_unheeded
 from dsv4doctor.cli.target_flags import endpoint_of, extra_body_of, lab_of
 
 _LOAD = "Load"
@@ -117,6 +118,7 @@ def repro(
         )
         if resume is not None:
             plan = resumed_plan(resume, plan)
+            say_unheeded(sys.argv[1:])
         outcome = run_repro(plan, progress, fail_on=Severity(fail_on.value))
     if as_json:
         emit_json("repro", outcome.verdict, outcome.exit_code, outcome.findings, outcome.summary)

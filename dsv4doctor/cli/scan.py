@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,7 +53,10 @@ def scan(
     if not files:
         if sys.stdin is None or sys.stdin.isatty():
             raise UsageError("no log named", "dsv4doctor scan FILE..., or - for standard input")
+        say("no log named: reading standard input")
         files = ["-"]
+    elif "-" in files and sys.stdin is not None and sys.stdin.isatty():
+        say("reading standard input; end it with Ctrl-D")
     plan = ScanPlan(
         files=tuple(files),
         per_record=per_record,
@@ -73,8 +77,11 @@ def scan(
 
 
 def _print(result: ScanResult, *, no_color: bool) -> None:
-    from dsv4doctor.cli.scan_view import lines_of
+    from dsv4doctor.cli.scan_view import lines_of, wrapped
 
     console = stdout_console(no_color=no_color)
+    # In a file a line stays whole, for `grep`; where somebody looks, it fits.
+    is_read = sys.stdout.isatty() or "COLUMNS" in os.environ
     for line in lines_of(result, groups_shown=_GROUPS_SHOWN):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        for piece in wrapped(line, console) if is_read else (line,):
+            console.print(piece, markup=False, highlight=False, soft_wrap=True)

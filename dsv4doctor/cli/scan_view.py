@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dsv4doctor.flows.scan import ScanResult
+
+# A narrower terminal is not worth more than a word a line.
+_LEAST_WIDTH = 20
+_HANGING = "    "
 
 
 def lines_of(result: ScanResult, *, groups_shown: int) -> Iterator[str]:
@@ -33,6 +39,20 @@ def lines_of(result: ScanResult, *, groups_shown: int) -> Iterator[str]:
     yield from _groups(result.body.get("groups", []), groups_shown)
     yield from _records(result.body.get("records"))
     yield from _unread(result.body, totals["unreadable_lines"])
+
+
+def wrapped(line: str, console: Console) -> Iterator[str]:
+    """The line in pieces as wide as the console, the later ones further in than the first."""
+    from rich.text import Text
+
+    body = line.lstrip(" ")
+    indent = line[: len(line) - len(body)]
+    width = max(_LEAST_WIDTH, console.width - len(indent) - len(_HANGING))
+    if Text(line).cell_len <= console.width:
+        yield line
+        return
+    for place, piece in enumerate(Text(body).wrap(console, width)):
+        yield f"{indent}{_HANGING if place else ''}{piece.plain.rstrip()}"
 
 
 def _onset(onset: dict[str, Any] | None) -> Iterator[str]:

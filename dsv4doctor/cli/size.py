@@ -295,6 +295,7 @@ def _endpoint(given: dict[str, Any]) -> Any:
 def _run_batch(path: Path) -> int:
     import sys
 
+    from dsv4doctor.cli.console import say
     from dsv4doctor.flows.size_batch import BatchTally, size_lines
     from dsv4doctor.flows.size_sources import read_lines
 
@@ -303,13 +304,15 @@ def _run_batch(path: Path) -> int:
     for line in size_lines(read_lines(path, "--batch"), tally):
         write(line + "\n")
     sys.stdout.flush()
+    if not tally.rows:
+        say(f"{path} holds no spec: nothing was sized")
     return tally.exit_code
 
 
 def _write_csv(path: Path, rows: Any) -> None:
     import sys
 
-    from dsv4doctor.errors import UsageError
+    from dsv4doctor.errors import DoctorError, UsageError
     from dsv4doctor.flows.size_sweep import to_csv
 
     if not rows:
@@ -321,6 +324,6 @@ def _write_csv(path: Path, rows: Any) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as problem:
-        raise UsageError(
-            f"--csv {path} cannot be written: {problem.strerror}", "a writable path"
+        raise DoctorError(
+            f"cannot write {path}: {problem.strerror}", "give another --csv, or - for stdout"
         ) from problem

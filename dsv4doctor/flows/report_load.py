@@ -144,7 +144,10 @@ def _summed_up(directory: RunDirectory) -> LoadedRun:
         summary={},
         findings=[],
         is_recomputed=True,
-        notes=["The run was killed, or is still going: this is what its records say."],
+        notes=[
+            "The run was killed, or is still going: this is what its records say. "
+            f"Go on with: dsv4doctor repro --resume {directory.path}"
+        ],
     )
     tally, skipped = Tally(), 0
     for record in run.records():

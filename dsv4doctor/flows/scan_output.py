@@ -33,8 +33,8 @@ class VerdictTable:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"")
         except OSError as error:
-            raise UsageError(
-                f"--output {path}: {error.strerror}", "name a file that can be written"
+            raise DoctorError(
+                f"cannot write {path}: {error.strerror}", "give another --output"
             ) from error
         self._path = path
         self._group_by = group_by
@@ -85,7 +85,8 @@ class VerdictTable:
                 frame.to_csv(self._path, mode="a", header=not self._begun, index=False)
         except OSError as error:
             raise DoctorError(
-                f"{self._path}: {error.strerror}", "free some space, or name another file"
+                f"cannot write {self._path}: {error.strerror}",
+                "free some space, or give another --output",
             ) from error
         self._begun = True
         self._rows.clear()

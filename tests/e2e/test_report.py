@@ -182,6 +182,7 @@ def test_a_killed_run_says_the_same_from_its_records(bench: Path) -> None:
     done = report(bench, "reports/killed", "--json")
     assert done.code == 0, done.stderr
     assert "killed" in done.stderr
+    assert "dsv4doctor repro --resume reports/killed" in done.stderr
     (run,) = done.body["runs"]
     assert (run["verdict"], run["recomputed"]) == ("corrupted", True)
     whole = report(bench, CORRUPTED, "--json").body["runs"][0]["summary"]

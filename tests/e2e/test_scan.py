@@ -351,3 +351,40 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     )
     assert done.stdout.splitlines()[-1] in (b"0", b"1")
     assert b"Traceback" not in done.stderr
+
+
+def test_lines_fit_a_terminal_and_stay_whole_in_a_file(tmp_path: Path) -> None:
+    words = " ".join(f"word{n}" for n in range(60))
+    log = _lines(tmp_path / "a.jsonl", _record(f"{words} {LEAK}"), _record("宽" * 90 + LEAK))
+    whole = _scan(log, "--per-record").stdout.decode()
+    assert max(map(len, whole.splitlines())) > 80
+    for columns in (50, 80):
+        told = subprocess.run(
+            [sys.executable, "-m", "dsv4doctor", "scan", str(log), "--per-record"],
+            capture_output=True,
+            env={**os.environ, "NO_COLOR": "1", "COLUMNS": str(columns)},
+            timeout=120,
+            check=False,
+        ).stdout.decode()
+        widths = [sum(1 + (ord(c) >= 0x1100) for c in line) for line in told.splitlines()]
+        assert max(widths) <= columns
+        assert "".join(told.split()) == "".join(whole.split())
+
+
+def test_standard_input_is_announced_where_nobody_named_it(tmp_path: Path) -> None:
+    line = json.dumps(_record("Fine.")).encode()
+    unnamed = _scan(stdin=line)
+    assert (unnamed.returncode, b"no log named: reading standard input" in unnamed.stderr) == (
+        0,
+        True,
+    )
+    assert b"standard input" not in _scan("-", stdin=line).stderr
+
+
+def test_an_output_that_cannot_be_written_is_code_3(tmp_path: Path) -> None:
+    log = _lines(tmp_path / "a.jsonl", _record("Fine."))
+    (tmp_path / "file").write_text("")
+    done = _scan(log, "--output", tmp_path / "file" / "x.csv")
+    assert done.returncode == 3
+    assert b"cannot write" in done.stderr
+    assert b"try: " in done.stderr

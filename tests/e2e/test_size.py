@@ -351,3 +351,20 @@ def test_nothing_heavy_is_imported() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_batch_of_nothing_says_so(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n\n")
+    done = size("--batch", str(empty))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"{empty} holds no spec" in done.stderr
+
+
+def test_a_table_that_cannot_be_written_is_code_3(tmp_path: Path) -> None:
+    done = size(
+        "--sweep", "chunked_prefill_size=4096,8192", "--csv", str(tmp_path / "no" / "t.csv")
+    )
+    assert done.returncode == 3
+    assert "cannot write" in done.stderr
+    assert "try: " in done.stderr
