@@ -58,7 +58,7 @@ class EngineConfig:
     copy_bytes_per_ms: float = 250 * 8448
     layer_ms: float = 0.05
     decode_step_ms: float = 0.02
-    reply_block_tokens: int = 160
+    reply_block_tokens: int = 192
     reply_block_ms: float = 3.0
     decodes: bool = True
     as_version: str | None = None
