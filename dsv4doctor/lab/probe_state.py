@@ -153,7 +153,7 @@ class LabProbe:
         with self._lock:
             if (entry.fields["hop"], entry.fields["pool"]) in self._to_perturb:
                 data = self._flip(entry, layer, data)
-            found = sha256(data).hexdigest()[:DIGEST_DIGITS]
+            found = sha256(data.tobytes()).hexdigest()[:DIGEST_DIGITS]
             entry.fields["digests"][entry.fields["layers"].index(layer)] = found
             self._cost["bytes"] += len(data)
             self._cost["hook_ms"] += (time.perf_counter() - began_s) * 1000
