@@ -54,6 +54,7 @@ class Observer:
         self._numbers = itertools.count(1)
         self._transfers = itertools.count(1)
         self._flip: tuple[str, str, int] | None = None
+        self._is_warm = False
         self._is_blank = False  # nothing was observed since a gap
         self.ring_words = DEFAULT_WORDS
 
@@ -62,23 +63,35 @@ class Observer:
     def adopt(self, pool: Any, device: Device | None = None) -> bool:
         """Take a new `DeepSeekV4TokenToKVPool`: find its tensors, make the ring, warm kernels up.
 
-        A draft model's pool has no compressed layers and is left alone. Called before graphs are
-        captured.
+        A draft model's pool has fewer indexer layers than its target's, or none, and is left alone.
+        Called before graphs are captured.
         """
         banks, problems = find_banks(pool)
         self.problems.update(problems)
-        if protocol.INDEX_K not in banks:
+        bank, known = banks.get(protocol.INDEX_K), self.banks.get(protocol.INDEX_K)
+        if bank is None or (known is not None and len(known.layers) >= len(bank.layers)):
             return False
         self.pool, self.banks = pool, banks
-        self.device = device or device_for(banks[protocol.INDEX_K])
+        self.device = device or device_for(bank)
         self.ring = Ring(self.device, self.ring_words)
-        for bank in banks.values():
+        self._is_warm = False
+        # Such a pool has addresses now, and memory behind them only after capture.
+        if not getattr(pool, "post_capture_active", False):
+            self._warm_up()
+        return True
+
+    def _warm_up(self) -> None:
+        """Compile what will be launched, on page 0, where padding is written."""
+        assert self.device is not None
+        assert self.ring is not None
+        for bank in self.banks.values():
             table, out = self.ring.words[:1], self.ring.words[1 : 1 + len(bank.layers)]
             self.device.digest(bank, range(len(bank.layers)), table, out)
             # Twice: what was there stays.
             self.device.flip(bank, 0, table, 0, 0)
             self.device.flip(bank, 0, table, 0, 0)
-        return True
+        self.ring.words[: 1 + max(len(bank.layers) for bank in self.banks.values())] = 0
+        self._is_warm = True
 
     # -- commands ---------------------------------------------------------------------------------
 
@@ -99,6 +112,8 @@ class Observer:
         share = float(request.get("max_share", protocol.DEFAULT_MAX_SHARE))
         if most < 0 or not 0 <= share <= 1:
             raise ValueError("max_bytes_per_step is at least 0, max_share from 0 to 1")
+        if not self._is_warm:
+            self._warm_up()
         self.session = str(request.get("session") or "")
         self.sessions += 1
         self.watched = pools

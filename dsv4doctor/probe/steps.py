@@ -38,12 +38,12 @@ class StepHops(Hops):
             self.o.skip(len(batch.reqs), "steps of requests, for time")
             self.o.note_gap("the bound on time was reached", len(batch.reqs))
             return None
-        works = works_of(batch)
-        if works and batch.forward_mode.is_extend() and self.o.observes[protocol.READ] == "yes":
+        works, is_extend = works_of(batch), bool(batch.forward_mode.is_extend())
+        if works and is_extend and self.o.observes[protocol.READ] == "yes":
             self._turn += 1
             for bank in self.banks():
                 self._plan_reads(bank, works, batch.req_to_token_pool.req_to_token)
-        return works
+        return works, is_extend
 
     def _plan_reads(self, bank: Bank, works: list[Any], req_to_token: Any) -> None:
         each = len(bank.layers) * bank.layout.digested_bytes
@@ -62,7 +62,7 @@ class StepHops(Hops):
             self._reads[bank.pool] = launch
 
     def leave_step(
-        self, works: Any, _result: Any, scheduler: Any, batch: Any, *_: Any, **__: Any
+        self, planned: Any, _result: Any, scheduler: Any, batch: Any, *_: Any, **__: Any
     ) -> None:
         """After `run_batch`: close the reads, digest what the forward has filled, and look at some
         of what decoding holds; all on the stream of the forward."""
@@ -78,9 +78,9 @@ class StepHops(Hops):
                 return
             for launch in reads.values():
                 self._close_read(launch)
-            if not works:
+            if not planned or not planned[0]:
                 return
-            is_extend = batch.forward_mode.is_extend()
+            works, is_extend = planned  # the batch's mode may be another one by now
             table = batch.req_to_token_pool.req_to_token
             tokens = self.o.pool.page_size
             newly = [
