@@ -45,10 +45,10 @@ COMMANDS: dict[str, CommandEntry] = {
         "bench", "bench", "Measure speed, judge every reply beside it, compare with a baseline."
     ),
     "diagnose": CommandEntry(
-        "diagnose", "diagnose", "Tell the causes apart from a client's seat, and name one."
+        "diagnose", "diagnose", "Find the cause from a client's seat: arms that tell them apart."
     ),
     "watch": CommandEntry(
-        "watch", "watch", "A sentinel: real generations and canaries at an interval."
+        "watch", "watch", "Watch a server: real generations and canaries at an interval."
     ),
     "scan": CommandEntry("scan", "scan", "Judge every response in logs."),
     "size": CommandEntry("size", "size", "What the KV pools cost and what they really allocate."),
