@@ -73,6 +73,8 @@ def scan(
         _print(result, no_color=no_color)
     if output is not None:
         say(f"verdicts written to {output}")
+    if not result.is_whole:
+        say("interrupted; what had been read is counted above. Run it again to read the rest")
     raise typer.Exit(result.exit_code)
 
 

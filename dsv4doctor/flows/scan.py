@@ -6,18 +6,19 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dsv4doctor.artifacts.logfiles import Line, Source, open_sources
-from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
+from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.scan_output import VerdictTable
 from dsv4doctor.flows.scan_records import (
     Judged,
     LineReader,
     Outcome,
+    begin_worker,
     few_collections,
     judge_lines,
 )
@@ -66,12 +67,14 @@ class ScanState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanResult:
-    """What a scan found; `body` is the document's `scan` member."""
+    """What a scan found; `body` is the document's `scan` member. `is_whole` is False when Ctrl-C
+    ended it: then what had been read is counted."""
 
     verdict: str
     exit_code: int
     findings: tuple[Finding, ...]
     body: dict[str, Any]
+    is_whole: bool = True
 
 
 @dataclass(slots=True)
@@ -113,11 +116,18 @@ def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
     few_collections()
     if plan.output is None:
         keeper = _Keeper(tally, plan.per_record, None)
-        _read_all(plan, readable, keeper, progress)
+        is_whole = _read_all(plan, readable, keeper, progress)
     else:
         with VerdictTable(plan.output, plan.group_by) as table:
             keeper = _Keeper(tally, plan.per_record, table)
-            _read_all(plan, readable, keeper, progress)
+            is_whole = _read_all(plan, readable, keeper, progress)
+    if not is_whole:
+        return replace(
+            _result(plan, sources, keeper),
+            verdict="corrupted" if tally.corrupted else "undecided",
+            exit_code=EXIT_INTERRUPTED,
+            is_whole=False,
+        )
     if tally.records + tally.failures + tally.aborted == 0 and tally.unreadable:
         raise UsageError(
             f"not one record in {readable[0].name}: {tally.unreadable:,} lines of no known form",
@@ -132,13 +142,14 @@ def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
 
 def _read_all(
     plan: ScanPlan, sources: Sequence[Source], keeper: _Keeper, progress: Progress
-) -> None:
+) -> bool:
+    """Read and count everything; False when Ctrl-C came before the end."""
     sizes = [source.size for source in sources]
     total = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
     started = time.monotonic()
     told = 0.0
     done = 0
-    pool = ProcessPoolExecutor(plan.jobs, initializer=few_collections) if plan.jobs > 1 else None
+    pool = ProcessPoolExecutor(plan.jobs, initializer=begin_worker) if plan.jobs > 1 else None
     try:
         for source in sources:
             for outcome in _outcomes(source, plan, pool):
@@ -159,9 +170,12 @@ def _read_all(
             done += source.size or source.bytes_read
             if source.problem is not None:
                 progress.note(f"{source.name}: {source.problem}")
+    except KeyboardInterrupt:
+        return False
     finally:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
+    return True
 
 
 def _outcomes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import re
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -230,6 +231,12 @@ def few_collections() -> None:
     without this a sixth of a scan goes into looking."""
     gc.freeze()
     gc.set_threshold(_COLLECT_EVERY, 50, 1000)
+
+
+def begin_worker() -> None:
+    """What a process of the pool does first. Ctrl-C reaches the whole group; the parent decides."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    few_collections()
 
 
 def judge_lines(source: str, lines: Sequence[Line], group_by: Sequence[str]) -> list[Outcome]:

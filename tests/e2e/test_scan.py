@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 from typing import Any
 
@@ -388,3 +392,43 @@ def test_an_output_that_cannot_be_written_is_code_3(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert b"cannot write" in done.stderr
     assert b"try: " in done.stderr
+
+
+def _wait_until_read(process: subprocess.Popen[bytes]) -> None:
+    """Until the process has taken all that its pipe holds, and sleeps."""
+    assert process.stdin is not None
+    deadline = time.monotonic() + 120
+    asleep = 0
+    while time.monotonic() < deadline and asleep < 3:
+        left = fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0\0\0\0")
+        state = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        asleep = asleep + 1 if left == b"\0\0\0\0" and state == "S" else 0
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupted_scan_tells_what_it_had_read(jobs: str, tmp_path: Path) -> None:
+    lines = "".join(json.dumps(_record(text)) + "\n" for text in (LEAK, "Fine.", LEAK))
+    with subprocess.Popen(
+        [sys.executable, "-m", "dsv4doctor", "scan", "-", "--json", "--jobs", jobs],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C reaches a whole process group, workers too
+    ) as process:
+        assert process.stdin is not None
+        # With workers, lines wait for a batch: the first 2,000 are one.
+        process.stdin.write(lines.encode() * (1 if jobs == "1" else 1000))
+        process.stdin.flush()
+        _wait_until_read(process)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        document, said = json.loads(process.stdout.read()), process.stderr.read()
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert b"what had been read is counted" in said
+    totals = document["scan"]["totals"]
+    if jobs == "1":
+        assert (document["verdict"], document["exit_code"]) == ("corrupted", 130)
+        assert (totals["records"], totals["corrupted"]) == (3, 2)
