@@ -54,6 +54,9 @@ from dsv4doctor.report.diagnose import build_diagnose_report
 from dsv4doctor.report.document import Report
 from dsv4doctor.report.formats import markdown
 
+# A lag of less than this share of the stall time cannot have made a request fail.
+LATE_SHARE = 0.25
+
 _LOAD, _VALUES = Symptom.CORRUPT_UNDER_LOAD, Symptom.CORRUPT_VALUES
 _SHARED = Symptom.CORRUPT_WHEN_SHARED
 _UNDER_LOAD, _WITH_ABORTS = Symptom.WEDGED_UNDER_LOAD, Symptom.WEDGED_WITH_ABORTS
@@ -152,9 +155,13 @@ def _run_arms(work: Diagnosis) -> None:
 
 
 def _note_lateness(work: Diagnosis, run: ArmRun) -> None:
-    """Failures beside a late event loop of ours may be ours."""
-    if run.timings_valid is False and run.tally.failures and run.wedge is None:
-        said = f"{run.name}: {run.tally.failures} requests failed while this client was late"
+    """Failures are ours where our own event loop stood still for a good part of a stall time."""
+    limit_ms = LATE_SHARE * work.bench.plan.stall_timeout_s * 1000
+    if run.lag_ms >= limit_ms and run.tally.failures and run.wedge is None:
+        said = (
+            f"{run.name}: {run.tally.failures} requests failed while this client was up to "
+            f"{run.lag_ms / 1000:.1f} s late"
+        )
         work.case = replace(work.case, late=(*work.case.late, said))
 
 

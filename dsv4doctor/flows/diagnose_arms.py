@@ -78,7 +78,7 @@ class ArmRun:
     begun: int
     rounds: int
     wedge: Wedge | None
-    timings_valid: bool | None
+    lag_ms: float
     interrupted: bool
     seconds: float
 
@@ -179,7 +179,7 @@ def run_arm(
 
 def _arm_run(name: ArmName, work: Work, records: ArmRecords, before: ArmRun | None) -> ArmRun:
     ended = work.ended
-    timings = (before and before.timings_valid, ended and ended.timings_valid)
+    lag_ms = (ended.client_lag.max_ms if ended else None) or 0.0
     return ArmRun(
         name=name,
         tally=work.tally,
@@ -190,7 +190,7 @@ def _arm_run(name: ArmName, work: Work, records: ArmRecords, before: ArmRun | No
         begun=len(work.tally.by_session.keys() | work.tally.failed_sessions),
         rounds=1 if before is None else before.rounds + 1,
         wedge=work.wedge,
-        timings_valid=False if False in timings else True if True in timings else None,
+        lag_ms=max(lag_ms, before.lag_ms if before else 0.0),
         interrupted=work.interrupted,
         seconds=(before.seconds if before else 0.0) + (ended.elapsed_s if ended else 0.0),
     )

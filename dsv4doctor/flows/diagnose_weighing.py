@@ -71,10 +71,9 @@ def _not_proved(run: ArmRun, seen: list[Symptom]) -> str:
 
 
 def _flow(run: ArmRun) -> str:
-    late = "late" if run.timings_valid is False else "in time"
     return (
         f"{run.requests} requests came to their end, {run.tally.failures} failed, this client was "
-        f"{late}"
+        f"{run.lag_ms:.0f} ms late at most"
     )
 
 
