@@ -89,14 +89,11 @@ class PrefillPhysics:
 
 
 class Sender(Protocol):
-    """Reads device pages while a batch runs, outside any stream: the transfer worker of a prefill
-    engine whose pages go to a decode engine."""
+    """Reads device pages while a batch runs: the transfer workers of a prefill engine whose pages
+    go to a decode engine."""
 
-    def begin(self, jobs: Sequence[Job], now_ms: float) -> None:
+    def begin(self, jobs: Sequence[Job]) -> None:
         """The batch's loads are queued, its forward is about to be launched."""
-
-    def advance(self, now_ms: float) -> None:
-        """Read what is due by now. Copies that land before a read must have landed."""
 
 
 class Prefill:
@@ -201,8 +198,7 @@ class Prefill:
         self.streams.begin_step()
         events = self._queue_loads(jobs)
         if self.sender is not None:
-            self.sender.begin(jobs, self.clock.now_ms)
-            self.clock.before = self.sender.advance
+            self.sender.begin(jobs)
         with self.streams.forward_pass(Forward.PREFILL) as forward:
             forward.run("prepare", duration_ms=self._physics.slack_ms)
             for layer in range(self.layers):
@@ -216,8 +212,6 @@ class Prefill:
         if events:
             # Nodes stay locked until both streams are through.
             self.clock.wait(events[0][-1])
-        if self.sender is not None:
-            self.sender.advance(self.clock.now_ms)
 
     def _launch_layer(
         self, jobs: Sequence[Job], layer: int, events: tuple[list[Mark], list[Mark]] | None

@@ -12,7 +12,6 @@ takes as long as it is said to; `lab.interleaving` tries them all.
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -82,8 +81,6 @@ class Timeline:
     """The host's own time, and all that its streams have still to do."""
 
     now_ms: float = 0.0
-    # Told of each moment at which something is about to happen: reads on no stream come first.
-    before: Callable[[float], None] | None = None
     _streams: list[Stream] = field(default_factory=list)
     _queue: list[tuple[float, int, Operation]] = field(default_factory=list)
     _serial: int = 0
@@ -151,9 +148,7 @@ class Timeline:
         """Let everything happen whose time has come; of equals, what was queued first."""
         due_ms = self.now_ms if until_ms is None else until_ms
         while self._queue and self._queue[0][0] <= due_ms:
-            at_ms, _, operation = heapq.heappop(self._queue)
-            if self.before is not None:
-                self.before(math.nextafter(at_ms, -math.inf))
+            _, _, operation = heapq.heappop(self._queue)
             if operation.effect is not None:
                 operation.effect()
 

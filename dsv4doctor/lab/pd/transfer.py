@@ -1,4 +1,4 @@
-"""The prefill engine's transfer workers: they read device pages, on no stream, and send them.
+"""The prefill engine's transfer workers: they read device pages, in step with no other stream.
 
 A request's pages go after its forward, bytes as its layers read them (what a layer-wise send
 takes). The prefix that was on the device before the batch goes early, while the forward runs: its
@@ -90,7 +90,7 @@ class TransferWorkers:
         self._workers = [timeline.stream(f"transfer {n}") for n in range(physics.workers)]
         self._early: dict[int, _Early] = {}
 
-    def begin(self, jobs: Sequence[Job], now_ms: float) -> None:
+    def begin(self, jobs: Sequence[Job]) -> None:
         """Send early what is on the device, request by request."""
         early = self._early_send
         if not early.is_on or (early.is_blocked_by_loads and any(job.loads for job in jobs)):
@@ -140,9 +140,6 @@ class TransferWorkers:
         owner = owners[layer][physical]
         if owner is None or owner.digest != job.digests[page]:
             early.owners[pool, layer, page] = owner
-
-    def advance(self, now_ms: float) -> None:
-        """Nothing: the workers are streams of the same clock."""
 
     def take(self, batch: Sequence[tuple[EngineRequest, Job]]) -> list[Handover]:
         """Send the rest of a batch whose forward is done; the next one waits until all is sent."""
