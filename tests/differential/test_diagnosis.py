@@ -213,3 +213,22 @@ def test_the_tables_are_whole() -> None:
             arms = [PREDICTIONS[arm.name] for arm in ARMS if arm.name in PREDICTIONS]
             told = any(p[one] is not p[other] for p in arms if one in p and other in p)
             assert told or symptom is VALUES, f"nothing tells {one} from {other}"
+
+
+def test_the_soak_knows_every_fault_of_the_lab() -> None:
+    """A fault without a cause to be named would never be tried."""
+    import runpy
+    import sys
+    from pathlib import Path
+
+    from dsv4doctor.lab.faults import FAULT_NAMES
+
+    folder = Path(__file__).parents[2] / "benchmarks"
+    sys.path.insert(0, str(folder))
+    try:
+        soak = runpy.run_path(str(folder / "soak_diagnose.py"))
+    finally:
+        sys.path.remove(str(folder))
+    assert set(soak["CAUSES"]) == set(FAULT_NAMES)
+    named = {cause for cause in soak["CAUSES"].values() if cause is not None}
+    assert named <= {cause.value for cause in CauseName}
