@@ -96,6 +96,16 @@ def live(
             rich_help_panel=_PROBE,
         ),
     ] = None,
+    max_share: Annotated[
+        float,
+        typer.Option(
+            "--max-share",
+            min=0.0001,
+            max=1,
+            help="Most of the scheduler's time that digests may take; what is left out is told.",
+            rich_help_panel=_PROBE,
+        ),
+    ] = 0.02,
     probe_dir: Annotated[
         list[str] | None,
         typer.Option(
@@ -164,6 +174,7 @@ def live(
         folders=tuple(probe_dir or ()),
         pools=tuple(each.value for each in pool or ()),
         max_bytes_per_step=_bound(flags.max_bytes),
+        max_share=max_share,
     )
     if plan.has_hosts:
         refuse_no_host(targets)

@@ -11,7 +11,7 @@ from dsv4doctor.probe_protocol import ARRIVE, DISABLED, HELD, READ, YES
 # Reasons for which a page is rightly left out: nothing is served from a graph's capture.
 _HARMLESS = frozenset({"capture"})
 _WORDS = {
-    "limit": "over the bound of --max-bytes",
+    "limit": "over the bound of --max-bytes or --max-share",
     "ring": "no room in the probe's ring",
     "failure": "a hook failed",
 }

@@ -18,6 +18,7 @@ from dsv4doctor.flows.checksum import Targets, split_prefix
 from dsv4doctor.flows.live_target import LabOptions
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.hosts.inventory import read_inventory
+from dsv4doctor.probe_protocol import DEFAULT_MAX_SHARE
 from dsv4doctor.target import Endpoint
 
 # The lab observes where this names a folder for its sockets.
@@ -50,6 +51,7 @@ class LivePlan:
     folders: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
     max_bytes_per_step: int | None = None
+    max_share: float = DEFAULT_MAX_SHARE
 
     @property
     def has_hosts(self) -> bool:

@@ -88,7 +88,9 @@ class Watch:
             bound = _LAB_BYTES_PER_STEP if is_lab else protocol.DEFAULT_MAX_BYTES_PER_STEP
         session = f"dsv4doctor-{plan.load.seed}"
         pools = plan.pools or self._usual_pools()
-        self._command(protocol.arm(session, pools=pools, max_bytes_per_step=bound))
+        self._command(
+            protocol.arm(session, pools=pools, max_bytes_per_step=bound, max_share=plan.max_share)
+        )
         self._flip()
 
     def _usual_pools(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ways import AGGREGATED_WAY, PREFILL_WAY, RIGHT, WRONG, observation, way
+from page_ways import AGGREGATED_WAY, PREFILL_WAY, RIGHT, WRONG, observation, way
 
 from dsv4doctor.probe_protocol import (
     BACKUP,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from ways import DECODE_WAY, PREFILL_WAY, RIGHT, ROOM, WRONG, observation, way
+from page_ways import DECODE_WAY, PREFILL_WAY, RIGHT, ROOM, WRONG, observation, way
 
 from dsv4doctor.probe_protocol import (
     ARRIVE,
