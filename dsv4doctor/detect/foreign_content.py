@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from dsv4doctor.detect.canary_mismatch import foreign_codes
 from dsv4doctor.detect.detector import Detector, Seen, span
-from dsv4doctor.detect.signs import holds_any
+from dsv4doctor.detect.neighbours import holds_furniture
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.topic import is_off_topic
 from dsv4doctor.label import Label
@@ -49,11 +49,6 @@ _BOILERPLATE = (
     "terms of service", "terms of use", "share this post", "share this article", "read more",
     "sign up for our", "leave a comment", "leave a reply", "powered by wordpress", "follow us on",
     "add to cart", "back to top",
-)  # fmt: skip
-# All of the phrases but two hold one of these, so three phrases never come without one.
-_BOILERPLATE_HINTS = (
-    "cookie", "privacy p", "skip to ", "terms of ", "share this ", "leave a ", " our", "ghts reserv",
-    "related po", "powered by w", "follow us ", "add to c",
 )  # fmt: skip
 _ASKS_PAGE = re.compile(
     r"web|html|page|site|footer|blog|newsletter|landing|cookie|copyright|licen[cs]e|policy|terms|banner|scrape|article|boilerplate",
@@ -153,11 +148,12 @@ def _system_prompt(subject: Subject) -> Iterator[Seen]:
 
 
 def _boilerplate(subject: Subject) -> Iterator[Seen]:
-    if not subject.prompt or _ASKS_PAGE.search(subject.prompt):
+    # All of the phrases but two hold one of the words.
+    if not subject.prompt or not holds_furniture(subject.content.codes):
+        return
+    if _ASKS_PAGE.search(subject.prompt):
         return
     start = subject.content.prose[:_BOILERPLATE_REACH].lower()
-    if not holds_any(start, _BOILERPLATE_HINTS):
-        return
     found = {phrase for phrase in _BOILERPLATE if phrase in start}
     if len(found) >= MIN_BOILERPLATE:
         yield _seen("content", f"a web page's furniture: {', '.join(sorted(found)[:4])}")

@@ -16,13 +16,13 @@ from itertools import islice
 
 from dsv4doctor.detect.neighbours import (
     SUFFIXES,
-    codes_of,
     holds_odd_pair,
     holds_run,
     may_switch,
     odd_pairs,
 )
 from dsv4doctor.detect.signs import signs_of
+from dsv4doctor.detect.subject import Text
 from dsv4doctor.detect.switches import switches
 
 # Oddities count together when they stand this close: two lines of prose.
@@ -155,14 +155,12 @@ _BRACKET_REACH = 400
 _Odd = tuple[int, int, _Kind]
 
 
-def debris(prose: str, signs: frozenset[str], *, in_call: bool) -> str | None:
-    """What makes `prose` salad, with the window; None for a text that holds together.
-
-    `signs` are those of the prose; more of them do no harm.
-    """
+def debris(text: Text) -> str | None:
+    """What makes a text's prose salad, with the window; None for one that holds together."""
+    prose, in_call = text.prose, text.in_call
     if len(prose) < _MIN_CHARS:
         return None
-    odd = list(_telling(prose, signs))
+    odd = list(_telling(prose, text.prose_signs, text.codes))
     if sum(kind.weight for *_, kind in odd) < _FLOOR:
         return None
     for kind in _SUPPORTING_KINDS:
@@ -208,8 +206,7 @@ def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
     return kept
 
 
-def _telling(prose: str, signs: frozenset[str]) -> Iterator[_Odd]:
-    codes = codes_of(prose)
+def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
     odd = holds_odd_pair(codes)
     if odd or ("|" in signs and _ODD_CELL.search(prose)):
         for kind in _PAIR_KINDS:

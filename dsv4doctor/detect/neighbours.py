@@ -31,23 +31,33 @@ _MARKS = ":;,.=)|>"
 
 # No clause that `switches` looks at has more words between two function words.
 _CLAUSE_WORDS = 22
-_RUN, _SUFFIX, _MARK = 253, 254, 255
+_FURNITURE, _RUN, _SUFFIX, _MARK = 252, 253, 254, 255
 # Runs of one mark that stand alone, as no prose has them; longer ones are rules.
 _RUN_MARKS = {",": 2, "_": 3, "#": 3, ";": 2, ":": 3, ")": 2, "]": 2}
 _LONGEST_RUN = 24
+_FURNITURE_WORD = bytes([_FURNITURE])
 _LONE_SUFFIX, _LONE_RUN = bytes([_SUFFIX]), bytes([_RUN])
 _COUNTED = tuple(WORDS.split())
 # Function words that the table knows nothing of have a code too: they tell a change of language.
 _FUNCTION = {*ARTICLES, *_NEVER_TWICE, *" ".join(FUNCTION_WORDS.values()).split()}
 _SMALL = (*_COUNTED, *sorted(_FUNCTION - {*_COUNTED}))
 _CODES: dict[str, int] = {word: number for number, word in enumerate(_SMALL, 1)}
-assert len(_SMALL) < _RUN
+assert len(_SMALL) < _FURNITURE
 _CODES |= dict.fromkeys(SUFFIXES, _SUFFIX)
 _CODES |= {"".join(m): _MARK for size in (1, 2, 3) for m in product(_MARKS, repeat=size)}
 _CODES |= dict.fromkeys(
     (mark * size for mark, least in _RUN_MARKS.items() for size in range(least, _LONGEST_RUN)),
     _RUN,
 )
+# Words of a web page's furniture, never followed by a mark: see `foreign_content`.
+_CODES |= {
+    spelt: _FURNITURE
+    for word in (
+        "skip", "subscribe", "related", "cookie", "privacy", "terms", "share", "sign", "leave",
+        "powered", "follow", "accept", "rights",
+    )
+    for spelt in (word, word.capitalize(), word.upper())
+}  # fmt: skip
 
 
 def _bits(table: str) -> list[frozenset[int]]:
@@ -94,6 +104,11 @@ def codes_of(text: str) -> bytes:
     return bytes(map(_CODES.get, text.split(), repeat(0)))
 
 
+def holds_furniture(codes: bytes) -> bool:
+    """True where words of a web page's furniture are among them."""
+    return _FURNITURE_WORD in codes
+
+
 def holds_run(codes: bytes) -> bool:
     """True where a run of one mark may stand alone among them."""
     return _LONE_RUN in codes
@@ -133,5 +148,5 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
     """The places of two neighbouring small words that never follow each other."""
     for match in _PAIR.finditer(text):
         first = _CODES.get(match[1], 0)
-        if 0 < first < _SUFFIX and _CODES.get(match[2], 0) in _NEVER_AFTER[first]:
+        if 0 < first < len(_NEVER_AFTER) and _CODES.get(match[2], 0) in _NEVER_AFTER[first]:
             yield match.start(), match.end(2)

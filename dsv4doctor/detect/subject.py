@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
+from dsv4doctor.detect.neighbours import codes_of
 from dsv4doctor.detect.quoting import Spans, code_spans
 from dsv4doctor.detect.signs import signs_of
 from dsv4doctor.dsml.tolerant import MARKUP_SIGNS, Fragment, fragments
@@ -75,6 +76,11 @@ class Text:
     def prose(self) -> str:
         """The text without its code."""
         return self.code.cut_from(self.text) if self.code else self.text
+
+    @lazy
+    def codes(self) -> bytes:
+        """One byte for every word of the prose: see `neighbours.codes_of`."""
+        return codes_of(self.prose)
 
     @lazy
     def prose_signs(self) -> frozenset[str]:
@@ -140,7 +146,7 @@ class Subject:
     @lazy
     def free_texts(self) -> tuple[Text, ...]:
         """The texts less the argument values that the prompt holds word for word: asked for."""
-        if not self.prompt:
+        if not self.prompt or not self.calls:
             return self.texts
         return tuple(t for t in self.texts if not (t.in_call and t.text in self.prompt))
 

@@ -71,7 +71,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
             odd = len(text.prose_signs & ODD) >= MIN_DISTINCT
             if odd and (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
                 yield _seen(text, f"unrelated symbols, {span(text.prose, *found)}")
-        what = debris(text.prose, text.prose_signs, in_call=text.in_call)
+        what = debris(text)
         if what is not None and not asks_for_nonsense(subject):
             yield _seen(text, what)
     for call in subject.calls:

@@ -102,6 +102,13 @@ _HINTS = (
     "string=",
     "Dsml",
 )
+# A plain element is its name right behind the bracket, or behind an escape of it.
+_PLAIN_HINTS = (
+    "<invoke", "</invoke", "<parameter", "</parameter", "<tool_calls", "</tool_calls",
+    "<function_calls", "</function_calls", "antml:", "lt;", "#60;", "#x3c;", "＜", "u003c",
+)  # fmt: skip
+# What a bar stands behind in every torn marker: a bracket or its escape, or the marker's end.
+_BEFORE_BAR = re.compile(r"[<＜;cClL][\s/]{0,4}[|｜￨&\\]")
 _TORN_HINTS = ("ML｜", "ML|", "invoke", "parameter", "call", "<｜D", "</｜D")
 _TAIL = 64
 
@@ -137,10 +144,10 @@ def _all(text: str) -> Iterator[Fragment]:
         for match in _BARE.finditer(text):
             yield Fragment(form=Form.BARE, start=match.start(), end=match.end())
     barred = _holds_any(text, _BAR_SIGNS)
-    if barred and (folded or _holds_any(text, _TORN_HINTS)):
+    if barred and (folded or (_holds_any(text, _TORN_HINTS) and _BEFORE_BAR.search(text))):
         for match in _LOST_BAR.finditer(text):
             yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
-    for match in _PLAIN.finditer(text):
+    for match in _PLAIN.finditer(text) if _holds_any(text, _PLAIN_HINTS) else ():
         yield Fragment(
             form=Form.PLAIN,
             start=match.start(),

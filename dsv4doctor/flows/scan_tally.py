@@ -65,7 +65,8 @@ class Tally:
         self.records += 1
         self.corrupted += judgement.corrupted
         self.by_label[label.value] += 1
-        self.also.update(other.value for other in judgement.also)
+        if judgement.also:
+            self.also.update(other.value for other in judgement.also)
         self.trend.add(outcome.time, corrupted=judgement.corrupted)
         if label is not Label.CLEAN:
             self._corrupts[label] += judgement.corrupted
