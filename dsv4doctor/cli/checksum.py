@@ -12,7 +12,7 @@ from dsv4doctor.cli.checksum_flags import Flags, with_flags
 from dsv4doctor.cli.checksum_live import live
 from dsv4doctor.cli.console import say
 from dsv4doctor.cli.output import emit_json
-from dsv4doctor.errors import UsageError
+from dsv4doctor.errors import EXIT_INTERRUPTED, UsageError
 from dsv4doctor.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ def _finish(outcome: Outcome, flags: Flags) -> None:
         from dsv4doctor.cli.checksum_view import print_outcome
 
         print_outcome(outcome, no_color=flags.no_color)
+    if outcome.exit_code == EXIT_INTERRUPTED:
+        say("interrupted; the hosts that had ended are told. Run it again for the others")
     raise typer.Exit(outcome.exit_code)
 
 

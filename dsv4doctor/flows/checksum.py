@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, UsageError
+from dsv4doctor.errors import (
+    EXIT_COULD_NOT,
+    EXIT_DONE,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    UsageError,
+)
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.checksum_findings import all_checks, judge
-from dsv4doctor.hosts.fanout import HostResult, fan_out
+from dsv4doctor.hosts.fanout import FanOutInterrupted, HostResult, fan_out
 
 if TYPE_CHECKING:
     from dsv4doctor.hosts.transport import Transport
@@ -48,7 +54,13 @@ def run_on_hosts(
     Raises:
         UsageError: if a host, a file of hosts or the prefix cannot be read.
     """
-    answers = _answers(job, targets)
+    is_whole = True
+    try:
+        answers = _answers(job, targets)
+    except FanOutInterrupted as stop:
+        answers, is_whole = stop.results, False
+        if all(result.answer is None for result in answers):
+            raise
     rows = [row for result in answers for row in _host_rows(result)]
     body = {"hosts": [_without_details(row) for row in rows], "checks": all_checks(rows)}
     body |= _gathered(rows, str(job["action"]))
@@ -56,9 +68,12 @@ def run_on_hosts(
     worked = any(row["error"] is None for row in rows)
     is_found = any(finding.severity.rank >= fail_on.rank for finding in findings)
     exit_code = EXIT_FINDINGS if is_found else EXIT_DONE if worked else EXIT_COULD_NOT
+    verdict = {EXIT_FINDINGS: "failed", EXIT_DONE: "passed"}.get(exit_code, "could not run")
+    if not is_whole and verdict == "passed":
+        verdict = "undecided"
     return Outcome(
-        verdict={EXIT_FINDINGS: "failed", EXIT_DONE: "passed"}.get(exit_code, "could not run"),
-        exit_code=exit_code,
+        verdict=verdict,
+        exit_code=exit_code if is_whole else EXIT_INTERRUPTED,
         findings=findings,
         body=body,
     )

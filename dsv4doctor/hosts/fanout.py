@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.hosts.transport import Transport
@@ -24,6 +24,14 @@ class HostResult(Generic[T]):
     hint: str = ""
 
 
+class FanOutInterrupted(KeyboardInterrupt):
+    """Ctrl-C while hosts were at work; `results` has an answer of each that had ended."""
+
+    def __init__(self, results: tuple[HostResult[Any], ...]) -> None:
+        super().__init__()
+        self.results = results
+
+
 def fan_out(
     hosts: Sequence[str],
     connect: Callable[[str], Transport],
@@ -31,8 +39,10 @@ def fan_out(
 ) -> tuple[HostResult[T], ...]:
     """`work` on every host in parallel, results in the hosts' order, unreachable ones included.
 
-    Interrupted, it closes every connection, which ends what runs there, and passes the
-    interruption on.
+    Interrupted, it closes every connection, which ends what runs there.
+
+    Raises:
+        FanOutInterrupted: with what had ended; it is a KeyboardInterrupt.
     """
     opened: list[Transport] = []
 
@@ -50,9 +60,21 @@ def fan_out(
     if not hosts:
         return ()
     with ThreadPoolExecutor(max_workers=min(len(hosts), MOST_AT_ONCE)) as pool:
+        futures = [pool.submit(on_host, host) for host in hosts]
         try:
-            return tuple(pool.map(on_host, hosts))
-        except BaseException:
+            return tuple(future.result() for future in futures)
+        except BaseException as stop:
+            ended = [_so_far(host, future) for host, future in zip(hosts, futures, strict=True)]
+            for future in futures:
+                future.cancel()
             for transport in opened:
                 transport.close()
+            if isinstance(stop, KeyboardInterrupt):
+                raise FanOutInterrupted(tuple(ended)) from stop
             raise
+
+
+def _so_far(host: str, future: Future[HostResult[T]]) -> HostResult[T]:
+    if future.done() and future.exception() is None:
+        return future.result()
+    return HostResult(host=host, problem=f"{host}: interrupted before it had ended")
