@@ -11,10 +11,10 @@ import typer
 
 from dsv4doctor.cli import options
 from dsv4doctor.cli.checksum_flags import Flags, with_flags
-from dsv4doctor.cli.console import stdout_console
+from dsv4doctor.cli.console import say, stdout_console
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.cli.target_flags import endpoint_of, lab_of
-from dsv4doctor.errors import UsageError
+from dsv4doctor.errors import EXIT_INTERRUPTED, UsageError
 from dsv4doctor.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -189,6 +189,8 @@ def live(
         from dsv4doctor.report.formats.console import print_report
 
         print_report(found.report, stdout_console(no_color=flags.no_color))
+    if outcome.exit_code == EXIT_INTERRUPTED:
+        say(f"interrupted; what was seen is saved. To see it: dsv4doctor report {found.run_dir}")
     raise typer.Exit(outcome.exit_code)
 
 

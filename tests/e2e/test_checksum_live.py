@@ -17,7 +17,9 @@ import pytest
 from cli_runs import COMMAND, LIMIT_S, Done, doctor
 from sshd import SshLab
 
+from dsv4doctor.client.probes import probe_states
 from dsv4doctor.lab.deployment import LabOptions, RunningLab, start_lab
+from dsv4doctor.target import Endpoint
 
 # Batches of four, a fifth of the record's pool: bf16 loads lose the race, fp8 ones win it.
 SMALL = (("prefill-batch", "4"), ("device-pages", "130"), ("slack-ms", "0.3"))
@@ -155,6 +157,28 @@ def test_a_rank_that_dies_is_told_and_never_called_clean(
     assert (process.returncode, found["verdict"]) == (4, "undecided")
     told = [each["what"] for each in found["checksum"]["live"]["not_seen"] if each["blinds"]]
     assert any("stopped answering" in what for what in told), told
+
+
+def test_ctrl_c_saves_what_was_seen_and_leaves_no_rank_observing(
+    tmp_path: Path, healthy: RunningLab
+) -> None:
+    command = [*COMMAND, "checksum", "live", "--json", "--no-progress"]
+    command += ["--base-url", healthy.base_url, "--output-dir", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "ranks observed" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130
+    assert "dsv4doctor report" in err
+    assert json.loads(out)["checksum"]["live"]["interrupted"]
+    states = probe_states(Endpoint(base_url=healthy.base_url))
+    assert states is not None
+    assert [state["armed"] for state in states] == [False]
 
 
 def test_over_ssh_a_server_under_load_is_clean_and_a_host_that_fails_makes_it_undecided(
