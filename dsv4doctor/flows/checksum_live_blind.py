@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dsv4doctor.flows.checksum_live_ranks import RankWatch, Watch
+from dsv4doctor.flows.repro_drive import Work
 from dsv4doctor.probe_protocol import ARRIVE, DISABLED, HELD, READ, YES
 
 # Reasons for which a page is rightly left out: nothing is served from a graph's capture.
@@ -81,3 +82,14 @@ def _of_trace(watch: Watch) -> Iterator[Unseen]:
         yield Unseen(where="reads", what="no read of a known page was observed")
     if {"prefill", "decode"} <= roles and not trace.compared[ARRIVE]:
         yield Unseen(where="transfers", what="no page that arrived was known from its send")
+
+
+def unserved_of(work: Work) -> Iterator[Unseen]:
+    """What of the load was not served, so that nothing of it could be seen."""
+    if work.wedge is not None:
+        yield Unseen(where="load", what=f"the server stood still: {work.wedge.detail}")
+    if work.unreachable is not None:
+        yield Unseen(where="load", what=work.unreachable)
+    if work.tally.failures:
+        what = f"{work.tally.failures:,} requests ended without a reply"
+        yield Unseen(where="load", what=what, blinds=not work.tally.responses)

@@ -75,6 +75,7 @@ class Watch:
     problems: list[str] = field(default_factory=list)
     folder: Path | None = None
     _kept_bytes: int = 0
+    _has_ended: bool = False
 
     @property
     def live(self) -> list[RankWatch]:
@@ -156,7 +157,7 @@ class Watch:
             file.write(lines)
 
     def _flip(self) -> None:
-        if self.tests is None:
+        if self.tests is None or self._has_ended:
             return
         for rank in self.live:
             asks = [
@@ -174,11 +175,15 @@ class Watch:
 
     def end(self) -> None:
         """Stop observing, take in what is still on its way, and let the ranks be."""
+        self._has_ended = True
         self._command(protocol.disarm())
         deadline = time.monotonic() + _LAST_RECORDS_S
         while self.live and time.monotonic() < deadline:
-            if not self.poll() and not any(rank.left for rank in self.live):
+            if self.poll():
+                continue
+            if not any(rank.left for rank in self.live):
                 break
+            time.sleep(_LOCAL_POLL_S)
         self.trace.finish()
         if self.tests is not None:
             self.tests.settle(self.trace.flips)

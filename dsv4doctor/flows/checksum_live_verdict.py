@@ -8,7 +8,7 @@ from typing import Any
 
 from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Finding, Severity
-from dsv4doctor.flows.checksum_live_blind import Unseen, unseen_of
+from dsv4doctor.flows.checksum_live_blind import Unseen, unseen_of, unserved_of
 from dsv4doctor.flows.checksum_live_plan import LivePlan
 from dsv4doctor.flows.checksum_live_ranks import RankWatch, Watch
 from dsv4doctor.flows.repro_drive import Work
@@ -49,6 +49,7 @@ class Seen:
         is_joined = bool(records) and not trace.read_requests.isdisjoint(sent)
         odds = odds_of(records, stale) if is_joined else None
         unseen = unseen_of(watch, has_records=bool(records), is_joined=is_joined)
+        unseen += tuple(unserved_of(work))
         return cls(plan=plan, work=work, watch=watch, odds=odds, unseen=unseen)
 
     @property

@@ -24,6 +24,7 @@ from dsv4doctor.flows.checksum_live_ranks import RankWatch, Watch
 from dsv4doctor.flows.checksum_live_verdict import Seen, body_of, exit_code_of, verdict_of
 from dsv4doctor.flows.repro_drive import Work
 from dsv4doctor.flows.repro_plan import ReproPlan
+from dsv4doctor.load.events import Wedge, WedgeAfter
 from dsv4doctor.probe_protocol import (
     HOPS,
     READ,
@@ -200,3 +201,17 @@ def test_no_rank_at_all_is_an_error_with_the_next_step(work: Work, tmp_path: Pat
     with pytest.raises(DoctorError, match="nothing can be observed") as raised:
         begin_watch(plan, [site], tmp_path)
     assert "probe install" in raised.value.hint
+
+
+def test_a_server_that_stood_still_is_not_called_clean(work: Work) -> None:
+    work.wedge = Wedge(
+        since_unix=0.0,
+        silent_s=30.0,
+        after=WedgeAfter.ABORT,
+        detail="after an abort",
+        probes=(),
+        stuck=((0, 1),),
+        peak_in_flight=4,
+    )
+    verdict, rules = judged(work, watch_of())
+    assert (verdict, rules) == ("undecided", {"NOT_SEEN"})
