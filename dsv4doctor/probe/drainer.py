@@ -8,12 +8,14 @@ from typing import Any
 
 from dsv4doctor import probe_protocol as protocol
 from dsv4doctor.probe.devices import normal_digest
-from dsv4doctor.probe.launches import Launch, LoadRound, Note, Owner
+from dsv4doctor.probe.launches import Launch, LoadRound, Note, Owner, now_ms
 from dsv4doctor.probe.observer import Observer
 
 POLL_S = 0.02
 # A launch that lasts this long was lost by whatever was to complete it (an exception in a copy).
 STUCK_S = 30.0
+# What was abandoned may still be written to by a device: its words are not reused before that.
+QUARANTINE_S = 5.0
 
 
 class Drainer:
@@ -69,6 +71,8 @@ class Drainer:
             is_old = head.session != observer.sessions
             if isinstance(head, Note):
                 observer.journal.add([] if is_old else [_gap(head)])
+            elif head.is_abandoned and self._is_in_use(head):
+                break
             elif head.is_abandoned or self._is_stuck(head):
                 if not is_old:
                     observer.skip(head.count, "cut off")
@@ -88,6 +92,11 @@ class Drainer:
         with self._observer.lock:
             assert self._observer.ring is not None
             self._observer.ring.release()
+
+    def _is_in_use(self, launch: Launch) -> bool:
+        device = self._observer.device
+        is_apart = device is not None and device.is_apart
+        return is_apart and now_ms() - launch.time_ms < QUARANTINE_S * 1e3
 
     def _is_stuck(self, launch: Launch) -> bool:
         seq, since = self._head_since

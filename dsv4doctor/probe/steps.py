@@ -35,11 +35,11 @@ class StepHops(Hops):
         self._reads = {}
         if self.o.budget.left_ms <= 0:
             # Not even a look at the batch: what it fills is not known, so nothing is.
-            self.o.skip(len(batch.reqs), "steps of requests, for time")
+            self.o.skip(len(batch.reqs), "time")
             self.o.note_gap("the bound on time was reached", len(batch.reqs))
             return None
         works, is_extend = works_of(batch), bool(batch.forward_mode.is_extend())
-        if works and is_extend and self.o.observes[protocol.READ] == "yes":
+        if works and is_extend and self.o.observes[protocol.READ] == protocol.YES:
             self._turn += 1
             for bank in self.banks():
                 self._plan_reads(bank, works, batch.req_to_token_pool.req_to_token)
@@ -75,6 +75,8 @@ class StepHops(Hops):
         reads, self._reads = self._reads, {}
         with device.on(stream):
             if device.is_capturing():
+                for launch in reads.values():
+                    self.o.abandon(launch)
                 return
             for launch in reads.values():
                 self._close_read(launch)

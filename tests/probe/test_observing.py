@@ -10,10 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import streams
 import torch
 from builders_probe import armed, make_batch, make_probe, records, step
 
 from dsv4doctor import probe_protocol as protocol
+from dsv4doctor.kernels.layouts import index_layout
+from dsv4doctor.kernels.reference import digest_pages
 from dsv4doctor.probe.budget import Budget
 from dsv4doctor.probe.ring import Ring
 from dsv4doctor.probe_protocol import (
@@ -125,6 +128,27 @@ def test_what_the_compressor_asks_for_is_no_read() -> None:
     steps.leave_step(token, None, SimpleNamespace(), batch)
     assert seen(probe, protocol.READ) == []
     assert probe.observer.skipped == {"no read ran": 1}
+
+
+def test_under_overlap_the_store_is_digested_behind_the_forward() -> None:
+    """The forward's writes are still queued when `run_batch` returns: the digest comes after."""
+    probe, pool = make_probe(submit=streams.submit)
+    steps = armed(probe)
+    forward = streams.Stream()
+    scheduler = SimpleNamespace(forward_ct=0, enable_overlap=True, forward_stream=forward)
+    batch, buffer = make_batch(256), pool.c4_indexer_kv_pool.index_k_with_scale_buffer[0]
+    before = buffer[1].clone()
+    token = steps.enter_step(scheduler, batch)
+    with forward:
+        streams.submit(lambda: buffer[1].fill_(7))
+    steps.leave_step(token, None, scheduler, batch)
+    assert records(probe) == [], "nothing has run yet"
+    assert torch.equal(buffer[1], before)
+    forward.synchronize()
+    (found,) = [one for one in seen(probe, protocol.STORE) if one.layer == 1]
+    layout = index_layout("fp8")
+    expected = digest_pages(layout, buffer[1].reshape(1, -1).numpy())
+    assert found.digest == f"{int(expected[0]):016x}"
 
 
 def test_arming_again_begins_anew_and_numbers_go_on() -> None:
