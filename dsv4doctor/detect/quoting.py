@@ -10,6 +10,8 @@ import re
 from bisect import bisect_right
 
 _FENCE = re.compile(r"^[ \t>]{0,12}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+# A row of tildes no longer than this opens a fence whatever stands above it.
+_FENCE_TICKS = 3
 # Inline code of one to three ticks, on one line, closed by as many ticks as opened it.
 # Both begin with a literal, which is searched for at memory speed; what stands before is looked at
 # after it.
@@ -77,6 +79,15 @@ def quoted_spans(text: str) -> Spans:
     return Spans([m.span() for m in _QUOTED.finditer(text)])
 
 
+def _underlines(text: str, fence: re.Match[str]) -> bool:
+    """True for a row of tildes below a line of text of its length: a heading's underline."""
+    row = fence.group().strip()
+    if row.strip("~"):
+        return False
+    heading = text[text.rfind("\n", 0, max(0, fence.start() - 1)) + 1 : fence.start()].strip()
+    return len(row) > _FENCE_TICKS and 0 < len(heading) <= len(row)
+
+
 def _fences(text: str) -> list[tuple[int, int]]:
     if "```" not in text and "~~~" not in text:
         return []
@@ -84,7 +95,8 @@ def _fences(text: str) -> list[tuple[int, int]]:
     opener: re.Match[str] | None = None
     for fence in _FENCE.finditer(text):
         if opener is None:
-            opener = fence
+            if not _underlines(text, fence):
+                opener = fence
         elif fence.group(1).startswith(opener.group(1)[0] * len(opener.group(1))):
             found.append((opener.start(), fence.end()))
             opener = None

@@ -121,13 +121,17 @@ def called(
 
 
 def put(text: str, fault: str, rng: random.Random) -> str:
-    """`fault` at the start, the end or a blank somewhere in the text."""
+    """`fault` at the start, the end or a blank somewhere in the text; not in a line that has
+    quotation marks, where it may be a quotation."""
     where = rng.random()
     if where < 0.15:
         return fault + " " + text
     if where < 0.5:
         return text + "\n" + fault
     at = text.find(" ", rng.randrange(len(text)))
+    line = text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
+    if any(mark in line for mark in "\"'“”„«»‘’「」"):
+        return text + "\n" + fault
     return text[:at] + " " + fault + " " + text[at + 1 :] if at >= 0 else text + " " + fault
 
 
@@ -164,6 +168,10 @@ def _surfaces() -> dict[str, str]:
         "orphan closers": "\n".join(tags[-2:]),
         "one orphan closer": tags[-1],
         "cut block": BLOCK[: len(BLOCK) // 2],
+        "block once per delta": "\n".join(BLOCK[: len(BLOCK) * n // 4] for n in range(1, 5)),
+        "XML tags without the marker": re.sub(r"｜DSML｜", "", BLOCK),
+        "invoke never closed": BLOCK.rsplit("\n", 2)[0],
+        "bare markers": ">>｜DSML｜｜DSML｜/｜DSML｜//",
         "V3 tokens": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>write_file",
         "V3 end token": "<｜tool▁calls▁end｜>",
     }
@@ -177,6 +185,12 @@ def _half_opener(text: str, rng: random.Random) -> Record:
 def _in_value(text: str, rng: random.Random) -> Record:
     closer = "</｜DSML｜parameter>"
     return called({"path": "a", "content": text + closer[: rng.randint(3, len(closer))]})
+
+
+def _thought(text: str) -> Record:
+    made = record("Done.", tools=[TOOL])
+    made["response"]["reasoning_content"] = text
+    return made
 
 
 def _cut_json(text: str, rng: random.Random) -> Record:
@@ -260,6 +274,44 @@ def injections() -> tuple[Injection, ...]:
     made += [
         Injection("DSML: half opener at the end", "dsml_leak", 0.98, _half_opener),
         Injection("DSML: closer in a value", "dsml_leak", 0.98, _in_value),
+        Injection(
+            "DSML: markup in raw arguments",
+            "malformed_arguments",
+            0.98,
+            lambda t, r: called(
+                f'{{"path": <｜DSML｜parameter name="content">{json.dumps(t[:200])}'
+            ),
+        ),
+        Injection(
+            "DSML: bare markers in a value",
+            "dsml_leak",
+            0.98,
+            lambda t, r: called({"path": ">>｜DSML｜｜DSML｜/｜DSML｜//", "content": t}),
+        ),
+        Injection(
+            "DSML: call inside the thinking",
+            "dsml_leak",
+            0.98,
+            lambda t, r: _thought(t + "\n" + BLOCK),
+        ),
+        Injection(
+            "arguments: a value that is no JSON",
+            "malformed_arguments",
+            0.98,
+            lambda t, r: called('{"path": "a", "content": "b", "mode": hello world}'),
+        ),
+        Injection(
+            "arguments: a value cut off",
+            "malformed_arguments",
+            0.98,
+            lambda t, r: called('{"path": "a", "mode": '),
+        ),
+        Injection(
+            "arguments: a key twice",
+            "malformed_arguments",
+            0.98,
+            lambda t, r: called(f'{{"path": "a", "content": {json.dumps(t)}, "path": "b"}}'),
+        ),
         Injection("arguments: cut", "malformed_arguments", 0.98, _cut_json),
         Injection("arguments: a mark dropped", "malformed_arguments", 0.9, _dropped_bytes),
         Injection(

@@ -274,18 +274,21 @@ def _kind_stream(kind: Kind, seed: int) -> Iterator[Piece]:
 
 
 # Real files are not all sound: these are faults of the text itself, and set apart as such.
-_UNSOUND = re.compile(
-    "[\ufffd\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffe\uffff]|Ã[\u0080-\u00bf]|â€"
-)
+UNSOUND = re.compile("[\ufffd\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffe\uffff]|Ã[\u0080-\u00bf]|â€")
 
 
 def is_sound(text: str) -> bool:
     """False for a text that is itself damaged: undecodable bytes, raw controls, mojibake."""
-    return _UNSOUND.search(text) is None
+    return UNSOUND.search(text) is None
 
 
-def clean_pieces(count: int, seed: int = 0) -> Iterator[Piece]:
-    """Up to `count` distinct pieces, the kinds taking turns so that none dominates."""
+def clean_pieces(
+    count: int, seed: int = 0, set_apart: list[Piece] | None = None
+) -> Iterator[Piece]:
+    """Up to `count` distinct pieces, the kinds taking turns so that none dominates.
+
+    Texts that are damaged themselves are left out, and put into `set_apart` if it is given.
+    """
     streams: list[Iterator[Piece]] = [_kind_stream(kind, seed) for kind in KINDS]
     streams += [_catalogues(lang, random.Random(f"{seed}-{lang}")) for lang in _LOCALES]
     seen: set[bytes] = set()
@@ -297,6 +300,8 @@ def clean_pieces(count: int, seed: int = 0) -> Iterator[Piece]:
                 streams.remove(stream)
                 continue
             if not is_sound(piece.text):
+                if set_apart is not None:
+                    set_apart.append(piece)
                 continue
             digest = hashlib.blake2b(
                 piece.text.encode("utf-8", "surrogatepass"), digest_size=12
