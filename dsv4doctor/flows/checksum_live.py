@@ -35,6 +35,7 @@ from dsv4doctor.flows.live_target import Inspection, first_model, secrets_of, se
 from dsv4doctor.flows.repro_drive import Work, drive
 from dsv4doctor.progress import Progress
 from dsv4doctor.redact import scrub_value
+from dsv4doctor.report.wording import many
 from dsv4doctor.target import Endpoint
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def _served(plan: LivePlan, work: Work, progress: Progress) -> Iterator[Endpoint
 
 def _armed(watch: Watch) -> str:
     tested = "with the detector's self-test" if watch.tests else "without a self-test"
-    return f"{len(watch.ranks)} ranks observed {tested}: {', '.join(r.name for r in watch.ranks)}"
+    names = ", ".join(rank.name for rank in watch.ranks)
+    return f"observing {many(len(watch.ranks), 'rank')} {tested}: {names}"
 
 
 def _conclude(plan: LivePlan, work: Work, watch: Watch, fail_on: Severity) -> LiveOutcome:

@@ -169,7 +169,7 @@ def test_ctrl_c_saves_what_was_seen_and_leaves_no_rank_observing(
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if "ranks observed" in line:
+            if "observing 1 rank" in line:
                 break
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=LIMIT_S)
