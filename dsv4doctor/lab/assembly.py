@@ -8,7 +8,13 @@ from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.faults import FAULT_NAMES, fault_named, standing
 from dsv4doctor.lab.faults.fault import whole_row
-from dsv4doctor.lab.fixes import FIX_NAMES, INDEX_GATE, LOAD_FENCE, WRITE_FENCE
+from dsv4doctor.lab.fixes import (
+    EARLY_SEND_BLOCK,
+    FIX_NAMES,
+    INDEX_GATE,
+    LOAD_FENCE,
+    WRITE_FENCE,
+)
 from dsv4doctor.lab.layouts import INDEX_FORMATS
 from dsv4doctor.lab.prefill import PrefillPhysics
 from dsv4doctor.lab.releases import NEWEST, Orderings, release_named, with_switches
@@ -49,6 +55,11 @@ def orderings_of(config: EngineConfig) -> Orderings:
         or (orderings.load_fence and all(fault.loads_wait_for_forward for fault in faults)),
         write_fence=WRITE_FENCE in config.fixes
         or (orderings.write_fence and all(fault.backups_wait_for_forward for fault in faults)),
+        early_send_blocked_by_load=EARLY_SEND_BLOCK in config.fixes
+        or (
+            orderings.early_send_blocked_by_load
+            and all(fault.early_send_waits_for_loads for fault in faults)
+        ),
     )
 
 

@@ -27,7 +27,7 @@ class Recording(Timeline):
         self.behind[operation.serial] = frozenset(other.serial for other in behind)
         self.operations.append(operation)
 
-    def settle(self, until_ms: float | None = None) -> None:
+    def settle(self) -> None:
         """Nothing: the search decides when."""
 
 

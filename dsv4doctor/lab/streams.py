@@ -66,10 +66,6 @@ class Stream:
         at_ms = self._timeline.now_ms if self._last is None else self._last.at_ms
         return Mark(at_ms=at_ms if self.alive else None, operation=self._last)
 
-    def advance(self, now_ms: float) -> None:
-        """Let everything happen that is due by `now_ms`."""
-        self._timeline.settle(now_ms)
-
     def drop(self) -> None:
         """Whoever works this stream off dies: what has not happened yet never does."""
         self.alive = False
@@ -144,10 +140,9 @@ class Timeline:
         """Whether `event` lies in the past, as a poll would say."""
         return event.at_ms is not None and event.at_ms <= self.now_ms
 
-    def settle(self, until_ms: float | None = None) -> None:
+    def settle(self) -> None:
         """Let everything happen whose time has come; of equals, what was queued first."""
-        due_ms = self.now_ms if until_ms is None else until_ms
-        while self._queue and self._queue[0][0] <= due_ms:
+        while self._queue and self._queue[0][0] <= self.now_ms:
             _, _, operation = heapq.heappop(self._queue)
             if operation.effect is not None:
                 operation.effect()

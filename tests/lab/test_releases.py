@@ -105,6 +105,16 @@ def test_the_coarse_barrier_is_read_from_0_5_16_on() -> None:
     assert barrier("0.5.23") is Barrier.WHOLE
 
 
+def test_the_early_send_fault_and_its_fix_act_on_every_release() -> None:
+    def is_blocked(**settings: Any) -> bool:
+        return orderings_of(EngineConfig(**settings)).early_send_blocked_by_load
+
+    assert not is_blocked(faults=("early-send",))
+    assert is_blocked(faults=("early-send",), fixes=("early-send-block",))
+    assert not is_blocked(faults=("none",), as_version="0.5.17")
+    assert is_blocked(faults=("none",), as_version="0.5.17", fixes=("early-send-block",))
+
+
 def test_early_send_can_be_switched_off() -> None:
     config = EngineConfig(as_version="0.5.17", early_send=False)
     assert not orderings_of(config).early_send

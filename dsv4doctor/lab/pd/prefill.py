@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dsv4doctor.lab.assembly import check, orderings_of
+from dsv4doctor.lab.assembly import check
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.engine import Engine
 from dsv4doctor.lab.faults import fault_named, standing
-from dsv4doctor.lab.fixes import EARLY_SEND_BLOCK
 from dsv4doctor.lab.pd.physics import physics_of
-from dsv4doctor.lab.pd.transfer import EarlySend, TransferWorkers
+from dsv4doctor.lab.pd.transfer import TransferWorkers
 from dsv4doctor.lab.pd.wire import Handover
 from dsv4doctor.lab.releases import NEWEST, RELEASES, release_named
 from dsv4doctor.lab.requests import EngineRequest, Generation
@@ -37,9 +36,7 @@ class PrefillEngine:
         kept = (n for n in config.faults if not fault_named(n).abort_kills_transfer_thread)
         own = replace(config, faults=tuple(kept) or ("none",), decodes=False)
         self._engine = Engine(own, ground_truth)
-        workers = TransferWorkers(
-            self._engine.prefill, self._engine.device, physics_of(config), early_send_of(config)
-        )
+        workers = TransferWorkers(self._engine.prefill, self._engine.device, physics_of(config))
         self._engine.prefill.sender = workers
         self._engine.on_prefilled = lambda batch: deliver(workers.take(batch))
         faults = standing(config.faults, config.fixes)
@@ -71,14 +68,3 @@ class PrefillEngine:
 
     def close(self) -> None:
         self._engine.close()
-
-
-def early_send_of(config: EngineConfig) -> EarlySend:
-    """Early sending as the release has it, less the fault, plus the fix."""
-    orderings = orderings_of(config)
-    waits = all(fault.early_send_waits_for_loads for fault in standing(config.faults, config.fixes))
-    return EarlySend(
-        is_on=orderings.early_send,
-        is_blocked_by_loads=EARLY_SEND_BLOCK in config.fixes
-        or (orderings.early_send_blocked_by_load and waits),
-    )

@@ -29,14 +29,6 @@ from dsv4doctor.probe_protocol import INDEX_K
 _PROBED_AS = {INDEX_POOL: INDEX_K, MAIN_POOL: LATENT}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlySend:
-    """Whether a cached prefix is sent before the forward, and what holds it back."""
-
-    is_on: bool = True
-    is_blocked_by_loads: bool = True
-
-
 @dataclass(slots=True)
 class _Early:
     """A prefix on its way: filled page by page as the worker reads them."""
@@ -79,30 +71,25 @@ def page_times(
 class TransferWorkers:
     """All workers of one prefill engine, in its virtual time (`lab.prefill.Sender`)."""
 
-    def __init__(
-        self, prefill: Prefill, device: PagePool, physics: PdPhysics, early: EarlySend
-    ) -> None:
+    def __init__(self, prefill: Prefill, device: PagePool, physics: PdPhysics) -> None:
         self._prefill = prefill
         self._device = device
         self._physics = physics
-        self._early_send = early
         timeline = prefill.clock
         self._workers = [timeline.stream(f"transfer {n}") for n in range(physics.workers)]
         self._early: dict[int, _Early] = {}
 
     def begin(self, jobs: Sequence[Job]) -> None:
         """Send early what is on the device, request by request."""
-        early = self._early_send
-        if not early.is_on or (early.is_blocked_by_loads and any(job.loads for job in jobs)):
-            return
+        has_loads = any(job.loads for job in jobs)
         for job in jobs:
             pages = len(job.path) - len(job.loads)
-            if pages:
-                self._early[id(job)] = self._begin_one(job, pages)
+            worker = self._next_worker()
+            if pages and self._prefill.streams.send_early(worker, has_loads=has_loads):
+                self._early[id(job)] = self._begin_one(worker, job, pages)
 
-    def _begin_one(self, job: Job, pages: int) -> _Early:
+    def _begin_one(self, worker: Stream, job: Job, pages: int) -> _Early:
         main, index_k = self._device.main, self._device.index_k
-        worker = self._next_worker()
         early = _Early(
             start_ms=self._free_at_ms(worker),
             main=np.empty((len(main), pages, main[0].shape[1]), dtype=np.uint8),
