@@ -24,6 +24,10 @@ _ROOM = socket.CMSG_SPACE(_TIMESPEC.size) if hasattr(socket, "CMSG_SPACE") else 
 # Two 64-bit words; elsewhere the layout is another one.
 IS_STAMPED = sys.platform == "linux" and _TIMESPEC.size == 16 and _ROOM > 0
 
+# Asked for 256 KiB, as asyncio does, Python gets them from the kernel and gives them back for every
+# read of a few hundred bytes: 40 us a read instead of 10. What is left is read in the next turn.
+_MOST_BYTES = 64 * 1024
+
 # A stamp that is older, or that lies ahead, was made before somebody set the clock.
 _OLDEST_NS = 60 * 1_000_000_000
 
@@ -34,7 +38,7 @@ class StampedSocket(socket.socket):
     stamp_ns = 0
 
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
-        data, ancillary, _, _ = self.recvmsg(bufsize, _ROOM, flags)
+        data, ancillary, _, _ = self.recvmsg(min(bufsize, _MOST_BYTES), _ROOM, flags)
         if ancillary:
             self._keep(ancillary)
         return data
