@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -25,41 +24,13 @@ from dsv4doctor.lab.latents import MAIN_PAGE_BYTES
 from dsv4doctor.lab.layouts import INDEX_FORMATS, INTERLEAVED_FORMATS, PAGE_TOKENS, Bytes
 from dsv4doctor.lab.model import Gathered, generate
 from dsv4doctor.lab.observing import DecodeObserver
+from dsv4doctor.lab.pd.arrivals import Landing, Seat, landings_of
 from dsv4doctor.lab.pd.physics import physics_of
-from dsv4doctor.lab.pd.transfer import page_times
 from dsv4doctor.lab.pd.wire import Chunk, Handover
 from dsv4doctor.lab.pools import PageOwner, PagePool
 from dsv4doctor.lab.reader import read
 from dsv4doctor.lab.rendering import render
 from dsv4doctor.lab.requests import EngineRequest, Generation
-
-
-@dataclass(slots=True, kw_only=True)
-class _Seat:
-    """A request that has pages here; `request` is None where its client is gone already."""
-
-    handover: Handover
-    request: EngineRequest | None
-    row: list[int]
-    digests: Sequence[bytes]
-    arrived_ms: float = 0.0
-    stored_ms: float = 0.0
-    index_k: list[Bytes] = field(default_factory=list)
-    latents: Bytes | None = None
-    stale: list[StaleRead] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Landing:
-    """One page comes in. Ordered by time, then by the order in which it was sent."""
-
-    at_ms: float
-    order: int
-    seat: int
-    chunk: int
-    pool: str
-    layer: int
-    page: int
 
 
 class DecodeEngine:
@@ -111,7 +82,7 @@ class DecodeEngine:
         waiting = deque(batch)
         generations: list[Generation] = []
         while waiting:
-            seats: list[_Seat] = []
+            seats: list[Seat] = []
             while waiting and waiting[0].pages <= self._pool.free_pages:
                 seats.append(self._seat(waiting.popleft(), requests))
             if not seats:
@@ -120,18 +91,18 @@ class DecodeEngine:
         self.ground_truth.flush()
         return generations
 
-    def _seat(self, handover: Handover, requests: Mapping[int, EngineRequest]) -> _Seat:
+    def _seat(self, handover: Handover, requests: Mapping[int, EngineRequest]) -> Seat:
         request = requests.get(handover.room)
         tokens = render(request.messages, request.tools).tokens if request else None
-        return _Seat(
+        return Seat(
             handover=handover,
             request=request,
             row=[self._pool.allocate() for _ in range(handover.pages)],
             digests=chain_digests(tokens) if tokens is not None else (),
         )
 
-    def _serve(self, seats: list[_Seat]) -> list[Generation]:
-        landings = self._landings(seats)
+    def _serve(self, seats: list[Seat]) -> list[Generation]:
+        landings = landings_of(seats, self._now_ms, self._physics.link_bytes_per_ms)
         self._read_all(seats, landings)
         generations = []
         for seat in seats:
@@ -147,25 +118,7 @@ class DecodeEngine:
         self._now_ms += steps * self.config.decode_step_ms
         return generations
 
-    def _landings(self, seats: list[_Seat]) -> list[_Landing]:
-        """When every page of the batch comes in, as a heap."""
-        starts = [chunk.start_ms for seat in seats for chunk in seat.handover.chunks]
-        # The workers begin when there are pages here to write to.
-        delay_ms = max(0.0, self._now_ms - min(starts))
-        heap: list[_Landing] = []
-        for number, seat in enumerate(seats):
-            for place, chunk in enumerate(seat.handover.chunks):
-                shapes = {MAIN_POOL: chunk.main.shape, INDEX_POOL: chunk.index_k.shape}
-                times = page_times(
-                    chunk.start_ms + delay_ms, chunk.first, shapes, self._physics.link_bytes_per_ms
-                )
-                for at_ms, pool, layer, page in times:
-                    heap.append(_Landing(at_ms, len(heap), number, place, pool, layer, page))
-                    seat.arrived_ms = max(seat.arrived_ms, at_ms)
-        heapq.heapify(heap)
-        return heap
-
-    def _land(self, seats: list[_Seat], landing: _Landing) -> None:
+    def _land(self, seats: list[Seat], landing: Landing) -> None:
         seat = seats[landing.seat]
         chunk = seat.handover.chunks[landing.chunk]
         owner = self._owner(seat, chunk, landing)
@@ -182,7 +135,7 @@ class DecodeEngine:
         assert stored.at_ms is not None, "the store's worker does not die"
         seat.stored_ms = stored.at_ms
 
-    def _owner(self, seat: _Seat, chunk: Chunk, landing: _Landing) -> PageOwner | None:
+    def _owner(self, seat: Seat, chunk: Chunk, landing: Landing) -> PageOwner | None:
         place = (landing.pool, landing.layer, landing.page)
         if place in chunk.owners or not seat.digests:
             return chunk.owners.get(place)
@@ -196,7 +149,7 @@ class DecodeEngine:
         self._pool.index_k[layer][page] = data
         self._pool.index_owner[layer][page] = owner
 
-    def _read_all(self, seats: list[_Seat], landings: list[_Landing]) -> None:
+    def _read_all(self, seats: list[Seat], landings: list[Landing]) -> None:
         """Every request's first step: each layer read once, in the order of time."""
         reads = [
             (seat.arrived_ms + self._physics.poll_ms, number, 0)
@@ -220,7 +173,7 @@ class DecodeEngine:
             if layer + 1 < self.config.layers:
                 heapq.heappush(reads, (at_ms + self.config.layer_ms, number, layer + 1))
 
-    def _read_layer(self, seat: _Seat, layer: int) -> None:
+    def _read_layer(self, seat: Seat, layer: int) -> None:
         data = self._pool.index_k[layer][seat.row]
         seat.index_k.append(data)
         self._note_stale(seat, INDEX_POOL, layer, self._pool.index_owner[layer], data)
@@ -230,7 +183,7 @@ class DecodeEngine:
             self._note_stale(seat, MAIN_POOL, layer, self._pool.main_owner[layer], seat.latents)
 
     def _note_stale(
-        self, seat: _Seat, pool: str, layer: int, owners: list[PageOwner | None], data: Bytes
+        self, seat: Seat, pool: str, layer: int, owners: list[PageOwner | None], data: Bytes
     ) -> None:
         for logical, expected in enumerate(seat.digests):
             owner = owners[seat.row[logical]]
@@ -248,7 +201,7 @@ class DecodeEngine:
                     )
                 )
 
-    def _reply(self, seat: _Seat, request: EngineRequest) -> Generation:
+    def _reply(self, seat: Seat, request: EngineRequest) -> Generation:
         assert seat.latents is not None
         for stale in seat.stale:
             self.ground_truth.stale_read(stale, request)
