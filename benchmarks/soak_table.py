@@ -27,6 +27,8 @@ TABLE = FOLDER / "soak_table.md"
 DECIDING = ("lab", "load", "client", "detect", "dsml")
 
 TINY_POOL = ("--lab-option", "device-pages=120", "--lab-option", "slack-ms=0.1")
+# Prefill and decode in servers of their own.
+APART = ("--lab-option", "disaggregation=on")
 # arm -> (flags, lowest and highest share of corrupted responses)
 ARMS: dict[str, tuple[tuple[str, ...], float, float]] = {
     "bf16, HiCache on": ((), 0.08, 0.30),
@@ -41,6 +43,10 @@ ARMS: dict[str, tuple[tuple[str, ...], float, float]] = {
     "fp8, prefill batch 20": (
         ("--lab-index-k", "fp8", "--lab-option", "prefill-batch=20"), 0.005, 0.5,
     ),
+    "PD: bf16, HiCache on": (APART, 0.08, 0.30),
+    "PD: fp8, HiCache on": ((*APART, "--lab-index-k", "fp8"), 0.0, 0.0),
+    "PD: bf16, HiCache off": ((*APART, "--lab-hicache", "off"), 0.0, 0.0),
+    "PD: bf16, one session": ((*APART, "--sessions", "1"), 0.0, 0.0),
 }  # fmt: skip
 BUSY_ARMS = ("bf16, HiCache on", "fp8, HiCache on")
 BUSY_SEEDS = (0, 1)

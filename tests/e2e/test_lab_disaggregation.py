@@ -221,3 +221,66 @@ def test_a_fault_between_two_servers_starts_them(tmp_path: Path) -> None:
     assert done.body["target"]["lab"]["index_k"] == "fp8", "the format that it shows in"
     info = done.body["target"]["server_args"]
     assert info["disaggregation_mode"] == "prefill", "the launch arguments of the first server"
+
+
+SICK_APART: dict[str, tuple[str, ...]] = {
+    "decode-store": ("--lab-fault", "decode-store", "--lab-hicache", "off"),
+    "early-send": ("--lab-fault", "early-send", "--scenario", "best-of-n"),
+    "release 0.5.17": (
+        "--lab-option", "as-version=0.5.17", "--lab-option", "disaggregation=on",
+        "--scenario", "best-of-n",
+    ),
+}  # fmt: skip
+FIXED_APART: dict[str, tuple[str, ...]] = {
+    "decode-store": (*SICK_APART["decode-store"], "--lab-fix", "store-fence"),
+    "early-send": (*SICK_APART["early-send"], "--lab-fix", "early-send-block"),
+    "release 0.5.23": (
+        "--lab-option", "as-version=0.5.23", "--lab-option", "disaggregation=on",
+        "--scenario", "best-of-n",
+    ),
+}  # fmt: skip
+
+
+def stale_reads(truth: Path) -> set[tuple[int, int]]:
+    """(session, turn) of every request that read something which was not its own."""
+    events = [json.loads(line) for line in truth.read_text(encoding="utf-8").splitlines()]
+    return {(e["session"], e["turn"]) for e in events if e["kind"] == "stale_read"}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", SICK_APART)
+def test_labels_agree_with_what_the_decode_server_read(
+    tmp_path: Path, name: str, seed: int
+) -> None:
+    truth = ("--lab-option", f"ground-truth={tmp_path / 'truth.jsonl'}")
+    done = repro(tmp_path, *SICK_APART[name], *truth, "--seed", str(seed))
+    assert done.document["verdict"] == "corrupted", done.stderr
+    corrupted = {(r["session"], r["turn"]) for r in done.records() if r["corrupted"]}
+    assert corrupted
+    assert corrupted <= stale_reads(tmp_path / "truth.jsonl")
+    assert stale_reads(tmp_path / "truth.prefill.jsonl") == set(), "the prefill server reads right"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", FIXED_APART)
+def test_nothing_is_wrong_between_servers_that_wait(tmp_path: Path, name: str, seed: int) -> None:
+    done = repro(tmp_path, *FIXED_APART[name], "--seed", str(seed))
+    assert (done.document["verdict"], done.body["corrupted_responses"]) == ("clean", 0), done.stderr
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(3))
+def test_two_ranks_hang_under_load_and_not_without_overlap(tmp_path: Path, seed: int) -> None:
+    fault = ("--lab-fault", "overlap-desync", "--stall-timeout", "8", "--seed", str(seed))
+    sick = repro(tmp_path, *fault)
+    assert sick.document["verdict"] == "wedged", sick.stderr
+    assert sick.body["corrupted_responses"] == 0
+    for cure in (
+        ("--lab-option", "disable-overlap-schedule=on"),
+        ("--lab-fix", "awaited-results"),
+        ("--sessions", "12"),
+    ):
+        cured = repro(tmp_path, *fault, *cure)
+        assert cured.document["verdict"] == "clean", (cure, cured.stderr)
