@@ -20,6 +20,7 @@ class ArmName(StrEnum):
     MISS = "miss"
     SHORT = "short"
     PRIVATE = "private"
+    FEW = "few"
     SAMPLES = "samples"
     SAMPLES_ALONE = "samples-alone"
     SINGLE = "single"
@@ -85,6 +86,12 @@ ARMS = (
         changes="the load, with no prefix shared between sessions (each session is salted)",
         symptom=_LOAD,
         cost=1.0,
+    ),
+    ArmSpec(
+        name=ArmName.FEW,
+        changes="the load, a fifth of the sessions at a time: what they cached stays on the device",
+        symptom=_LOAD,
+        cost=2.0,
     ),
     ArmSpec(
         name=ArmName.SAMPLES,
@@ -174,6 +181,14 @@ PREDICTIONS: Mapping[ArmName, Mapping[CauseName, Prediction]] = {
         _C.FOREIGN_PAGE: S,
         _C.EARLY_SEND: G,
     },
+    # Pages that never leave the device need no restoring; a wrong page number needs no more.
+    ArmName.FEW: {
+        _C.INDEX_K_STALE_READ: G,
+        _C.FOREIGN_PAGE: S,
+        _C.EARLY_SEND: G,
+        _C.PARSER: S,
+        _C.MODEL_BASELINE: S,
+    },
     ArmName.SAMPLES_ALONE: {
         _C.INDEX_K_STALE_READ: G,
         _C.DECODE_STORE: G,
@@ -199,7 +214,7 @@ TELLING: Mapping[Symptom, Mapping[CauseName, tuple[ArmName, ...]]] = {
     _LOAD: {
         _C.INDEX_K_STALE_READ: (ArmName.ALONE, ArmName.MISS, ArmName.SHORT),
         _C.DECODE_STORE: (ArmName.ALONE, ArmName.MISS, ArmName.SHORT),
-        _C.FOREIGN_PAGE: (ArmName.ALONE,),
+        _C.FOREIGN_PAGE: (ArmName.ALONE, ArmName.FEW),
         _C.EARLY_SEND: (ArmName.ALONE, ArmName.MISS, ArmName.PRIVATE),
         _C.PARSER: (ArmName.ALONE, ArmName.TEXT),
         _C.MODEL_BASELINE: (ArmName.ALONE, ArmName.TEXT),

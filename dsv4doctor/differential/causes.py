@@ -47,7 +47,7 @@ _ANY_CORRUPT = _CORRUPT | {Symptom.CORRUPT_VALUES}
 CAUSES = (
     Cause(
         name=CauseName.INDEX_K_STALE_READ,
-        claim="index-K pages of a restored prefix are read before, or without, their right bytes",
+        claim="index-K of a restored prefix is read before, or without, its right bytes",
         explains=_CORRUPT,
         next_step="dsv4doctor ab --deployment FILE.toml --arm on:hicache=on --arm off:hicache=off",
     ),

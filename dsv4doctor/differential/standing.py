@@ -24,9 +24,10 @@ WEDGE_WEIGHS = 2.5
 CORRUPT = frozenset(
     {Symptom.CORRUPT_UNDER_LOAD, Symptom.CORRUPT_WHEN_SHARED, Symptom.CORRUPT_VALUES}
 )
-# Other sessions' text comes from other sessions' pages; an index alone only picks among one's own.
+# Other sessions' text comes from other sessions' pages. A page table that names them always shows
+# it; pages that were restored or sent with another owner's bytes in them may.
 LEAVES_FOREIGN = frozenset({CauseName.FOREIGN_PAGE})
-MAY_LEAVE_FOREIGN = LEAVES_FOREIGN | {CauseName.EARLY_SEND}
+MAY_LEAVE_FOREIGN = LEAVES_FOREIGN | {CauseName.INDEX_K_STALE_READ, CauseName.EARLY_SEND}
 
 
 class Standing(StrEnum):

@@ -17,9 +17,9 @@ from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.client.sglang import inspect_server
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.differential.arms import ArmName, ArmSpec
-from dsv4doctor.differential.causes import Symptom
+from dsv4doctor.differential.causes import CauseName, Symptom
 from dsv4doctor.differential.order import next_arm
-from dsv4doctor.differential.readings import Case, Reading
+from dsv4doctor.differential.readings import Case, Exclusion, Reading
 from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.diagnose_arms import MOST_ROUNDS, ArmRun, Bench, different_sessions, run_arm
@@ -172,7 +172,12 @@ def _generates(work: Diagnosis) -> bool:
 
 
 def _load(work: Diagnosis, arm: ArmSpec) -> None:
-    _screened(work, _until_enough(work, arm.name), _LOAD, _UNDER_LOAD)
+    run = _until_enough(work, arm.name)
+    if run.restored_tokens == 0.0:
+        said = "the server's counters say that nothing was restored from a host during the load"
+        nothing = Exclusion(cause=CauseName.INDEX_K_STALE_READ, said=said)
+        work.case = replace(work.case, exclusions=(*work.case.exclusions, nothing))
+    _screened(work, run, _LOAD, _UNDER_LOAD)
 
 
 def _samples(work: Diagnosis, arm: ArmSpec) -> None:
@@ -284,6 +289,7 @@ _ARMS: Mapping[ArmName, Callable[[Diagnosis, ArmSpec], None]] = {
     ArmName.MISS: _other_load,
     ArmName.SHORT: _other_load,
     ArmName.PRIVATE: _other_load,
+    ArmName.FEW: _other_load,
     ArmName.SAMPLES: _samples,
     ArmName.SAMPLES_ALONE: _again(ArmName.SAMPLES),
     ArmName.SINGLE: _single,

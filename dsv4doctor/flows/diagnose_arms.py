@@ -8,6 +8,7 @@ from typing import Any
 
 from dsv4doctor.artifacts.catalog import load_scenario
 from dsv4doctor.artifacts.store import RunDirectory
+from dsv4doctor.deploy.counters import read_counters
 from dsv4doctor.differential.arms import ArmName
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.experiment.factors import parse_setting
@@ -31,6 +32,7 @@ FACTORS: Mapping[ArmName, Mapping[str, str]] = {
     ArmName.MISS: {"aborts": "off", "cache": "miss"},
     ArmName.SHORT: {"aborts": "off", "context": "short"},
     ArmName.PRIVATE: {"aborts": "off"},
+    ArmName.FEW: {"aborts": "off"},
     ArmName.SAMPLES: {"aborts": "off"},
     ArmName.SAMPLES_ALONE: {"aborts": "off", "cache": "miss", "concurrency": "1"},
     ArmName.VALUES: {"aborts": "off"},
@@ -44,6 +46,10 @@ _SAMPLES_ARMS = frozenset({ArmName.SAMPLES, ArmName.SAMPLES_ALONE})
 MOST_ROUNDS = 3
 # Two requests of one batch are enough to share a prefix that only one of them restores.
 SAMPLES = 2
+# What must not be cached yet when the arm begins: prompts of another seed.
+_OTHER_PROMPTS = {ArmName.ABORTS: 1, ArmName.FEW: 2}
+# Of the load's sessions, one in so many at a time.
+FEW_SHARE = 5
 # Twelve sessions of three turns meet every kind of value several times.
 VALUES_SESSIONS = 12
 
@@ -79,6 +85,7 @@ class ArmRun:
     rounds: int
     wedge: Wedge | None
     lag_ms: float
+    restored_tokens: float | None
     interrupted: bool
     seconds: float
 
@@ -92,7 +99,10 @@ class ArmRun:
         """Why the arm is not what it says, where the server says otherwise; what it does not say
         at all we take from what we sent."""
         bad = [c for c in self.verification.checks if c.standing is Standing.REFUTED]
-        return "; ".join(f"{check.setting}: {check.read}" for check in bad)
+        said = [f"{check.setting}: {check.read}" for check in bad]
+        if self.name is ArmName.FEW and self.restored_tokens:
+            said.append(f"{self.restored_tokens:.0f} tokens were restored from the host")
+        return "; ".join(said)
 
     def first_wrong(self) -> dict[int, int]:
         """Session -> the first of its turns that went wrong."""
@@ -170,11 +180,13 @@ def run_arm(
                 for t in range(plan.turn_count)}  # fmt: skip
     if only is not None:
         work.done = _all_but(plan, only)
+    counted = read_counters([bench.endpoint])
     drive(work, bench.endpoint)
+    used = read_counters([bench.endpoint]).since(counted)
     if work.unreachable is not None:
         raise DoctorError(f"arm {name}: {work.unreachable}", "is the server up?")
     bench.target.update(work.target)
-    return _arm_run(name, work, records, before)
+    return replace(_arm_run(name, work, records, before), restored_tokens=used.host_hit_tokens)
 
 
 def _arm_run(name: ArmName, work: Work, records: ArmRecords, before: ArmRun | None) -> ArmRun:
@@ -191,6 +203,7 @@ def _arm_run(name: ArmName, work: Work, records: ArmRecords, before: ArmRun | No
         rounds=1 if before is None else before.rounds + 1,
         wedge=work.wedge,
         lag_ms=max(lag_ms, before.lag_ms if before else 0.0),
+        restored_tokens=None,
         interrupted=work.interrupted,
         seconds=(before.seconds if before else 0.0) + (ended.elapsed_s if ended else 0.0),
     )
@@ -213,12 +226,13 @@ def client_plan(plan: DiagnosePlan, name: ArmName) -> ReproPlan:
     """The load of an arm, as `repro` would drive it."""
     factors = dict(FACTORS[name])
     concurrency = factors.pop("concurrency", None)
+    if name is ArmName.FEW:
+        concurrency = str(max(2, plan.sessions // FEW_SHARE))
     return ReproPlan(
         scenario=scenario_of(_scenario(plan, name), factors),
         sessions=min(plan.sessions, VALUES_SESSIONS) if name in _VALUES_ARMS else plan.sessions,
         turns=None if name in _VALUES_ARMS else plan.turns,
-        # Aborted requests are others than the load's: nothing of them is cached yet.
-        seed=plan.seed + 1 if name is ArmName.ABORTS else plan.seed,
+        seed=plan.seed + _OTHER_PROMPTS.get(name, 0),
         output_dir=plan.output_dir,
         model=plan.model,
         extra_body=plan.extra_body,

@@ -111,6 +111,7 @@ def _arm(name: ArmName, case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
             "aborted_by_us": tally.aborted_by_us,
             "by_label": dict(tally.by_label.most_common()),
             "foreign_responses": len(run.foreign),
+            "restored_tokens": run.restored_tokens,
             "proofs": [f"{c.setting}: {c.read}" for c in run.verification.checks],
             "seconds": round(run.seconds, 1),
         }

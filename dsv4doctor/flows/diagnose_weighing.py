@@ -24,7 +24,7 @@ NAMED_SHARE = 0.15
 # A foreign code decodes by chance once in 2^22; a run holds some thousand.
 FOREIGN_E = 1000.0
 # An arm is broken off when it has this much to say: means over several arms stay decisive.
-PLENTY = 50 * DECISIVE
+PLENTY = 8 * DECISIVE
 # So many wrong sessions of the load are enough to compare with.
 ENOUGH_WRONG = 16
 # So many wrong requests are sent again.
