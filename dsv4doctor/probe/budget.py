@@ -29,6 +29,7 @@ class Budget:
         self.bytes = 0
         self.hook_ms = 0.0
         self.device_ms = 0.0
+        self.drain_ms = 0.0
         self.steps = 0
         self.step_ms = 0.0
 
@@ -50,13 +51,18 @@ class Budget:
     def left_ms(self) -> float:
         """Time that may be spent now; negative where the share is exceeded."""
         elapsed_ms = (self._clock() - self._started) * 1e3
-        return self.max_share * elapsed_ms + GRACE_MS - self.hook_ms - self.device_ms
+        return self.max_share * elapsed_ms + GRACE_MS - self.spent_ms
+
+    @property
+    def spent_ms(self) -> float:
+        """In hooks on the scheduler's thread, on the device, and on the thread that drains."""
+        return self.hook_ms + self.device_ms + self.drain_ms
 
     @property
     def _ms_per_byte(self) -> float:
         if self.bytes < LEARNT_BYTES:
             return FIRST_GUESS_MS_PER_BYTE
-        return max(1e-9, (self.hook_ms + self.device_ms) / self.bytes)
+        return max(1e-9, self.spent_ms / self.bytes)
 
     def spend(self, count: int) -> None:
         self._step_bytes += count
@@ -79,6 +85,7 @@ class Budget:
             "bytes": self.bytes,
             "hook_ms": round(self.hook_ms, 3),
             "device_ms": round(self.device_ms, 3),
+            "drain_ms": round(self.drain_ms, 3),
             "steps": self.steps,
             "step_ms": round(self.step_ms, 3),
         }

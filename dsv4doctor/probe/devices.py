@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 
 from dsv4doctor.kernels.coefficients import page_origin
@@ -18,6 +19,7 @@ from dsv4doctor.kernels.latent_digest import latent_digest_constants
 from dsv4doctor.kernels.mixing import coefficient_tensors, signed
 from dsv4doctor.kernels.page_digest import page_digest_constants, page_digest_reference
 from dsv4doctor.kernels.page_rows import Pages
+from dsv4doctor.kernels.reference import accumulators_of, mix64, origins
 from dsv4doctor.probe.banks import Bank
 
 LATENT_CODE = 16
@@ -258,10 +260,8 @@ def device_for(bank: Bank) -> Device:
     return CpuDevice()
 
 
-def normal_digest(word: int, bank: Bank, position: int) -> str:
-    """16 hex digits of a digest that was taken at `position` of a table, as if at position 0."""
-    from dsv4doctor.kernels.coefficients import accumulator_of, mix64
-
-    tag = bank.layout.tag
-    accumulator = accumulator_of(word & ((1 << 64) - 1), tag, position)
-    return f"{mix64(accumulator + page_origin(tag, 0)):016x}"
+def normal_digests(words: Sequence[int], bank: Bank) -> list[str]:
+    """16 hex digits of digests taken at positions 0, 1, … of a table, each as if at position 0."""
+    layout, found = bank.layout, np.array(words, dtype=np.int64).view(np.uint64)
+    accumulators = accumulators_of(layout, found)
+    return [f"{value:016x}" for value in mix64(accumulators + origins(layout, 1, 0)).tolist()]

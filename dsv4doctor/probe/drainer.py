@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from dsv4doctor import probe_protocol as protocol
-from dsv4doctor.probe.devices import normal_digest
+from dsv4doctor.probe.devices import normal_digests
 from dsv4doctor.probe.launches import Launch, LoadRound, Note, Owner, now_ms
 from dsv4doctor.probe.observer import Observer
 
@@ -43,12 +43,15 @@ class Drainer:
     def _run(self) -> None:
         observer = self._observer
         while not self._stop.is_set():
+            began = time.thread_time()
             try:
                 busy = self.drain_some()
             except Exception as error:  # a thread of ours never ends SGLang's process
                 observer.fail("drainer", (), error)
                 self._drop_head()
                 busy = False
+            # The interpreter is the scheduler's too: what this thread takes of it counts as cost.
+            observer.budget.drain_ms += (time.thread_time() - began) * 1e3
             if not busy:
                 self._stop.wait(POLL_S)
 
@@ -113,14 +116,20 @@ class Drainer:
         if observer.device is not None and observer.device.is_apart:
             for begin, end in launch.spans:
                 observer.budget.device_ms += end.ms_since(begin) or 0.0
-        records = [self._record(launch, row, words) for row in range(launch.count)]
+        digests = {
+            layer: normal_digests(words[first : first + launch.count], launch.bank)
+            for layer, first in ((each, launch.digests_at(each)) for each in launch.digested)
+        }
+        records = [self._record(launch, row, words, digests) for row in range(launch.count)]
         # Page 0 takes padding; nothing is meant by its bytes.
         kept = [record for record in records if record.get("page") != 0]
         observer.journal.add(kept)
         if launch.hop != protocol.UNSEEN:
             observer.counts[launch.hop] = observer.counts.get(launch.hop, 0) + len(kept)
 
-    def _record(self, launch: Launch, row: int, words: list[int]) -> dict[str, Any]:
+    def _record(
+        self, launch: Launch, row: int, words: list[int], digests: dict[int, list[str]]
+    ) -> dict[str, Any]:
         owner = launch.owners[row] if row < len(launch.owners) else Owner()
         page = words[row] if launch.has_pages else None
         host_page = words[launch.count + row] if launch.has_host_pages else None
@@ -142,9 +151,7 @@ class Drainer:
             return record | {"reason": launch.reason}
         seen = sorted(launch.digested)
         record["layers"] = [launch.bank.layers[layer] for layer in seen]
-        record["digests"] = [
-            normal_digest(words[launch.digests_at(layer) + row], launch.bank, row) for layer in seen
-        ]
+        record["digests"] = [digests[layer][row] for layer in seen]
         if launch.hop == protocol.READ and page is not None:
             self._tell_order(record, launch, seen, page)
         if launch.flip is not None and launch.flip.row == row:

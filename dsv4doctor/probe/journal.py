@@ -9,7 +9,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-MOST_KEPT = 200_000  # records; some 100 MB of Python objects at 21 layers
+MOST_KEPT = 50_000  # records; some 150 MB of Python objects at 21 layers
 MOST_FILE_BYTES = 256 << 20
 
 

@@ -16,7 +16,7 @@ RUN_FOLDER = "run"
 _PACKAGE = Path(__file__).parents[1]
 _KERNELS = (
     "__init__.py", "coefficients.py", "latent_digest.py", "layouts.py", "mixing.py",
-    "page_digest.py", "page_rows.py",
+    "page_digest.py", "page_rows.py", "reference.py",
 )  # fmt: skip
 # Not needed there: what puts it there.
 _LEFT_HERE = ("package.py", "installer.py")

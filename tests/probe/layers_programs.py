@@ -24,7 +24,7 @@ from dsv4doctor.kernels.latent_digest import latent_digest_constants
 from dsv4doctor.kernels.layouts import index_layout, latent_layout
 from dsv4doctor.kernels.page_digest import page_digest_constants
 from dsv4doctor.probe.banks import Bank
-from dsv4doctor.probe.devices import CpuDevice, CudaDevice, normal_digest
+from dsv4doctor.probe.devices import CpuDevice, CudaDevice, normal_digests
 from dsv4doctor.probe.layers_digest import (
     flip_kernel,
     layers_digest_kernel,
@@ -83,7 +83,9 @@ def interpret() -> None:
     results["put back"] = one.tolist() == other.tolist()
     two = torch.zeros(2, dtype=torch.int64)
     device.digest(bank, (0,), torch.tensor([0, 2]), two)
-    results["anywhere"] = normal_digest(int(two[1]), bank, 1) == normal_digest(int(one[0]), bank, 0)
+    results["anywhere"] = (
+        normal_digests(two.tolist(), bank)[1] == normal_digests(one.tolist(), bank)[0]
+    )
     print(json.dumps(results))
 
 
