@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from dsv4doctor.lab.observing import EngineObserver
 
 
+# Room is kept for so much of a reply, whatever its request allows (SGLang clips at 4,096, in pools
+# a thousand times as large); what goes beyond is not cached.
+_MOST_KEPT_TOKENS = 1024
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockPhysics:
     """A decode forward stores `tokens` of each request's reply and takes `duration_ms`."""
@@ -79,7 +84,8 @@ class Replies:
 
     def reply_pages(self, prompt_tokens: int, max_tokens: int) -> int:
         """Pages that a request may need beside its prompt's."""
-        most = min(_pages_of(prompt_tokens + max_tokens + 1), self._prefill.device.capacity)
+        kept = min(max_tokens, _MOST_KEPT_TOKENS) + 1
+        most = min(_pages_of(prompt_tokens + kept), self._prefill.device.capacity)
         return max(0, most - _pages_of(prompt_tokens))
 
     def make_room(self) -> bool:

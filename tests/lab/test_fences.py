@@ -9,12 +9,13 @@ import atexit
 import shutil
 import tempfile
 from collections import defaultdict
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_sessions import SESSIONS, LoggedRun, corrupted, run, scripts
+from lab_sessions import SESSIONS, LoggedRun, corrupted, request_of, run, scripts
 
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.engine import Engine
@@ -147,3 +148,15 @@ def test_the_signature_holds_for_every_seed(seed: int) -> None:
     assert bad(**BARE, as_version="0.5.18", overlap_schedule=False) == 0
     assert bad(**BARE, as_version="0.5.20", fixes=("write-fence",)) == 0
     assert bad(**BARE, as_version="0.5.23") == 0
+
+
+def test_a_generous_limit_costs_no_room() -> None:
+    """What a request may write at most does not keep others out of its batch."""
+    engines = [Engine(EngineConfig(**BARE, as_version="0.5.18", **SMALL)) for _ in range(2)]
+    chosen = scripts("tool-calls", 0, 8)
+    texts = []
+    for engine, limit in zip(engines, (2_000, 1_000_000), strict=True):
+        requests = [replace(request_of(script, 0), max_tokens=limit) for script in chosen]
+        texts.append([reply.text for reply in engine.serve_round(requests)])
+    assert texts[0] == texts[1]
+    assert engines[0].gauges() == engines[1].gauges()
