@@ -22,8 +22,9 @@ from typing import IO, Any
 
 from dsv4doctor.errors import EXIT_USAGE, DoctorError, UsageError
 
-# A start takes about a second; twenty times that is a machine that is drowning.
-START_TIMEOUT_S = 30.0
+# A start takes about a second, of three processes three; twenty times that is a machine that is
+# drowning.
+START_TIMEOUT_S = 60.0
 _STOP_S = 3.0
 # How a command tells an error: the problem, then the next step.
 _PROBLEM = "dsv4doctor: "

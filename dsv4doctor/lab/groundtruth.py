@@ -1,9 +1,10 @@
 """The ground-truth log: what the engine really read and served, for tests alone.
 
 One JSON object a line. `stale_read`: a request's prefill read a page that held other bytes than
-its own (`pool` index_k or main; `owner` says whose, null for never written). `served`: the reply as
-generated. The bytes of every stale page lie beside the file, in `<file>.blobs/<digest>.bin`, so
-that a reply can be generated again from exactly what was read.
+its own (`pool` index_k or main; `owner` says whose, null for never written). `misread`: its index
+pages were read in another layout than written. `served`: the reply as generated. The bytes of every
+stale page lie beside the file, in `<file>.blobs/<digest>.bin`, so that a reply can be generated
+again from exactly what was read.
 """
 
 from __future__ import annotations
@@ -97,6 +98,11 @@ class GroundTruth:
                 "digest": digest,
             }
         )
+
+    def misread(self, request: EngineRequest, written: str, read: str) -> None:
+        """The request's index pages were right, and were read in another format than written."""
+        record = {"kind": "misread", **_request_fields(request), "written": written, "read": read}
+        self._write(record)
 
     def served(self, request: EngineRequest, generation: Generation) -> None:
         self._write(

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import openai
 import psutil
 import pytest
-from cli_runs import repro
+from cli_runs import doctor, repro
 
 from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.deployment import LabOptions, RunningLab, start_lab
@@ -161,6 +161,16 @@ def test_the_router_tells_of_both_servers(lab: RunningLab) -> None:
     assert fetch(f"{lab.base_url}/flush_cache", {})[0] == 200
 
 
+def test_audit_reads_every_surface(lab: RunningLab) -> None:
+    done = doctor(
+        "audit", "--json", "--router-url", lab.base_url,
+        "--bootstrap-url", lab.ready["bootstrap_url"], "--base-url", lab.ready["decode_url"],
+    )  # fmt: skip
+    assert done.document["verdict"], done.stderr
+    sources = {fact["source"].partition("/route")[0] for fact in done.body["facts"]}
+    assert {lab.ready["bootstrap_url"], f"{lab.base_url}/workers"} <= sources
+
+
 def test_the_log_has_the_lines_of_both_roles(lab: RunningLab) -> None:
     fetch(f"{lab.base_url}/v1/chat/completions", BODY)
     log = lab.log_text()
@@ -216,11 +226,18 @@ def test_an_abort_kills_the_bootstrap_thread_and_nobody_is_told() -> None:
 
 
 def test_a_fault_between_two_servers_starts_them(tmp_path: Path) -> None:
-    done = repro(tmp_path, "--lab-fault", "layout-mismatch", "--sessions", "2", "--turns", "2")
+    truth = tmp_path / "truth.jsonl"
+    done = repro(
+        tmp_path, "--lab-fault", "layout-mismatch", "--sessions", "2", "--turns", "2",
+        "--lab-option", f"ground-truth={truth}",
+    )  # fmt: skip
     assert done.document["verdict"] == "corrupted", done.stderr
     assert done.body["target"]["lab"]["index_k"] == "fp8", "the format that it shows in"
     info = done.body["target"]["server_args"]
     assert info["disaggregation_mode"] == "prefill", "the launch arguments of the first server"
+    misread = [json.loads(line) for line in truth.read_text(encoding="utf-8").splitlines()]
+    corrupted = {(r["session"], r["turn"]) for r in done.records() if r["corrupted"]}
+    assert corrupted <= {(e["session"], e["turn"]) for e in misread if e["kind"] == "misread"}
 
 
 SICK_APART: dict[str, tuple[str, ...]] = {

@@ -205,6 +205,8 @@ class DecodeEngine:
         assert seat.latents is not None
         for stale in seat.stale:
             self.ground_truth.stale_read(stale, request)
+        if self.read_format.name != self.config.index_k:
+            self.ground_truth.misread(request, self.config.index_k, self.read_format.name)
         prompt = render(request.messages, request.tools)
         pieces, finish_reason = generate(
             prompt.tokens,
