@@ -47,9 +47,10 @@ def serving(plan: TargetPlan, run_path: Path, progress: Progress) -> Iterator[En
         return
     options = replace(plan.lab or LabOptions(), seed=plan.seed, log_file=run_path / LAB_LOG)
     fixes = f", fix {', '.join(options.fixes)}" if options.fixes else ""
+    apart = ", prefill and decode apart" if options.is_apart else ""
     progress.note(
         f"no server given: starting the lab (index-K {options.index_k}, HiCache "
-        f"{'on' if options.hicache else 'off'}, fault {', '.join(options.faults)}{fixes})"
+        f"{'on' if options.hicache else 'off'}, fault {', '.join(options.faults)}{fixes}{apart})"
     )
     with start_lab(options) as lab:
         yield Endpoint(base_url=lab.base_url)

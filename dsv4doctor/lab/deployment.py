@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from dsv4doctor.errors import EXIT_USAGE, DoctorError, UsageError
+from dsv4doctor.lab.faults import need_disaggregation
 
 # A start takes about a second, of three processes three; twenty times that is a machine that is
 # drowning.
@@ -48,6 +49,12 @@ class LabOptions:
     switches: tuple[tuple[str, str], ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     log_file: Path | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether prefill and decode are servers of their own."""
+        asked_for = any(("disaggregation", word) in self.switches for word in ("on", ""))
+        return asked_for or need_disaggregation(self.faults)
 
     def arguments(self) -> list[str]:
         """The command line behind `lab serve`."""

@@ -301,3 +301,17 @@ def test_two_ranks_hang_under_load_and_not_without_overlap(tmp_path: Path, seed:
     ):
         cured = repro(tmp_path, *fault, *cure)
         assert cured.document["verdict"] == "clean", (cure, cured.stderr)
+
+
+@pytest.mark.soak
+def test_early_send_is_a_factor_of_ab_on_the_lab(tmp_path: Path) -> None:
+    done = doctor(
+        "ab", "--json", "--no-progress", "--output-dir", tmp_path, "--scenario", "best-of-n",
+        "--lab-fault", "early-send", "--arm", "on:early_send=on", "--arm", "off:early_send=off",
+    )  # fmt: skip
+    assert done.document["verdict"] == "differ", done.stderr
+    arms = {arm["name"]: arm for arm in done.body["arms"]}
+    assert all(arm["verified"] for arm in arms.values())
+    assert arms["on"]["corrupted_responses"] > 0
+    assert arms["off"]["corrupted_responses"] == 0
+    assert done.body["restored"]
