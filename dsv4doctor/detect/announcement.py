@@ -31,7 +31,7 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
-    r"\b(?:no need|not need|don't need|do not need|without|cannot|can't|won't|shouldn't)\b|不需要|无需|不用",
+    r"\b(?:no need|not need|don't need|do not need|(?:look at|see) it this way|without|cannot|can't|won't|shouldn't)\b|不需要|无需|不用",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")

@@ -24,6 +24,8 @@ from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.dsml.tolerant import Form, Fragment, fragments, may_hold_markup, written_calls
 from dsv4doctor.label import Label
 
+# What may stand between the start of a value and the rest of its opener.
+_OPENER_END = " \"'\\"
 # Where a parameter was cut late: the value ends with (the beginning of) its own closer.
 _CLOSER_AT_END = re.compile(
     r"(?:</[｜|]{1,2}(?:[A-Za-z]{0,4}[｜|]{0,2}\s?[a-z_]{0,14}>?\s*)?"
@@ -112,7 +114,7 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
     if _is_document(pieces, text.text):
         return
     first, last = pieces[0], pieces[-1]
-    if first.form is Form.ATTRIBUTE and first.start <= 1:
+    if first.form is Form.ATTRIBUTE and not text.text[: first.start].strip(_OPENER_END):
         yield _seen(
             text.where, text.text, first, "the value begins with the rest of its own opener"
         )
@@ -124,8 +126,7 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
         return
     quoted = _quotations(text)
     for piece in _strong(pieces):
-        bare = piece.form is Form.BARE
-        if not text.code.covers(piece.start) and not (bare and quoted.covers(piece.start)):
+        if not text.code.covers(piece.start) and not quoted.covers(piece.start):
             yield _seen(text.where, text.text, piece, "unmatched markup inside an argument value")
             return
 

@@ -33,6 +33,12 @@ _CALL_MARKUP = re.compile(
 _JSON_CALL = re.compile(
     r"\{\s*\"(?:name|tool|tool_name|function|action|recipient_name)\"\s*:\s*(?:\{\s*\"name\"\s*:\s*)?\"([^\"\n]{1,80})\""
 )
+# The name under a heading and its arguments behind it: `Action: f`, `Action Input: {…}`.
+_NAMED_CALL = re.compile(
+    r"^\W{0,4}(?:action|(?:tool|function)(?:[ _](?:call|name))?|call(?:ing)?)\W{1,6}(\w[\w.-]{1,79})\W{0,4}"
+    r"(?:with|(?:\n\W{0,4}(?:action[ _]input|arguments|args|parameters|params|input)))?\W{0,6}\{",
+    re.IGNORECASE | re.MULTILINE,
+)
 # Where one would look for a call written as text: its first and last lines.
 _EDGE = 2000
 _THINK_BLOCK = re.compile(
@@ -84,6 +90,9 @@ def _written_out(subject: Subject, text: str) -> str | None:
             and _only_call(text, at)
         ):
             return span(text, at, at + 60)
+    for match in _NAMED_CALL.finditer(text):
+        if match[1] in offered:
+            return span(text, *match.span())
     for match in _JSON_CALL.finditer(text):
         if match[1] in offered and (
             "arguments" in text or "parameters" in text or '"args"' in text or '"input"' in text

@@ -183,6 +183,9 @@ _KEPT_SHARE = 0.6
 _TEMPLATE_NOVELTY = 0.28
 _GLUE_SHARE = 0.2
 _COLLAPSED_NOVELTY = 0.12
+# One ideograph says as much as two letters.
+_CJK_WEIGHT = 2
+_WHOLE_SHARE = 0.95
 # Brackets, quotes and the like in running prose stay below this share of its characters.
 _MARKS_SHARE = 0.04
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
@@ -244,8 +247,13 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
     wordy = _is_wordy(unit) and not _is_list(unit)
     if cut:
         if wordy:
-            return (repeats >= 6 and covered >= 24) or (repeats >= 3 and covered >= 300)
+            seen = covered * (_CJK_WEIGHT if _CJK.match(unit) else 1)
+            return (repeats >= 6 and seen >= 24) or (repeats >= 3 and covered >= 300)
         if asked or in_code or _is_fill(unit):
+            # Nothing but fill from its first character to the cut was never meant as data.
+            whole = covered >= _WHOLE_SHARE * len(text.text) and not text.in_call
+            if whole and repeats >= 60 and covered >= 200 and not asked and not in_code:
+                return True
             return (
                 covered >= 1000
                 and repeats >= 100

@@ -24,9 +24,19 @@ from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.label import Label
 
 # DeepSeek's own: full-width bars around words joined by low blocks. DSML is `dsml_leak`'s.
-_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<\[[\w▁]{2,40}\]>|\][~!]b[\[\]]|\[e~\["
+_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<\[[A-Za-z0-9]+[_▁][\w▁]{1,40}\]>|\][~!]b[\[\]]|\[e~\["
 # The family `<|word|>`: ChatML, Llama 3, GLM, Phi, Kimi, harmony, Command R, made-up ones too.
-_ASCII = r"<\|/?[A-Za-z][A-Za-z0-9_▁]{1,40}(?:[ /][A-Za-z0-9_]{1,20})?\|>"
+# One plain word may be a nickname in a chat (`<|anna|>`): only those of known templates count.
+_PLAIN_WORDS = (
+    r"(?i:endoftext|endofprompt|startoftext|endofturn|user|human|assistant|bot|system|developer|environment|"
+    r"ipython|python|tools?|function|observation|channel|message|constrain|return|call|start|end|begin|sep|"
+    r"separator|context|prompt|answer|think|pad|bos|eos|eod|eot|eom|eop|sop|mask|image|audio|video|vision|"
+    r"fim|empty|unk|(?:dummy|placeholder|reserved|unused|extra)\d+)"
+)
+_ASCII = (
+    rf"<\|/?(?:[A-Za-z][A-Za-z0-9]*[_▁][A-Za-z0-9_▁]{{0,40}}|{_PLAIN_WORDS})"
+    r"(?:[ /][A-Za-z0-9_]{1,20})?\|>"
+)
 _NAMED = (
     r"</?start_of_turn>|<end_of_turn>|<start_of_image>|<start_function_call>|"
     r"\[/?INST\]|<</?SYS>>|\[gMASK\]|\[/?(?:TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG|BEGIN_OF_TEXT)\]|"

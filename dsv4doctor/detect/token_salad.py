@@ -44,6 +44,11 @@ _STRAY = regex.compile(
     rf"(?<={_IDEOGRAPH}[ ]?)(?:the|which|of|ing|tion|that|was|were|with)(?=[ ]?{_IDEOGRAPH})"
 )
 _MIN_STRAYS = 2
+# Families whose letters are two bytes of UTF-8, the others' three; and the share of a text's
+# characters from which such letters carry it.
+_TWO_BYTES = frozenset({"Cyrillic", "Greek", "Arabic", "Hebrew", "Armenian", "Syriac", "Thaana"})
+_CARRIES_TWO_BYTES = 0.5
+_CARRIES_THREE_BYTES = 0.35
 # Kinds of broken characters that no quotation holds all at once.
 _KINDS_NOT_QUOTED = 3
 # A language named this near a foreign word explains it.
@@ -140,7 +145,11 @@ def _is_at_home(subject: Subject, foreign: frozenset[str], prose: str) -> bool:
     """True where the one script beside Latin carries the text, or may be the person's own."""
     if "CJK" in foreign and _STRAY.search(prose):
         return False
-    carries = len(prose.encode("utf-8", "surrogatepass")) - len(prose) > len(prose) / 2
+    beyond = len(prose.encode("utf-8", "surrogatepass")) - len(prose)
+    if foreign & _TWO_BYTES:
+        carries = beyond > _CARRIES_TWO_BYTES * len(prose)
+    else:
+        carries = beyond > 2 * _CARRIES_THREE_BYTES * len(prose)
     return carries or not subject.prompt or bool(foreign & families_in(subject.prompt))
 
 
