@@ -37,7 +37,7 @@ COST_BAR = 3.0
 COST_STREAMS = 60
 # Prompt and reply lengths in tokens. A reply of 250 tokens takes 4.5 s at the known pace.
 PACED_LENGTHS = (700, 250)
-SHORT_LENGTHS, LONG_LENGTHS = (700, 150), (1800, 1200)
+SHORT_LENGTHS, LONG_LENGTHS = (700, 150), (3600, 2700)
 # Replies of warm-up requests are not longer; measured ones always are.
 WARMUP_TOKENS = 32
 STATE = Path(tempfile.gettempdir()) / "dsv4doctor-bench-accuracy"
