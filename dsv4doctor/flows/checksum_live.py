@@ -87,15 +87,18 @@ def _observe(plan: LivePlan, work: Work, progress: Progress) -> Watch:
     """Arm, load, drain, disarm. Ctrl-C ends it in order, with `work.interrupted` set."""
     with _served(plan, work, progress) as endpoint, sites_of(plan, endpoint) as sites:
         watch = begin_watch(plan, sites, work.run.path / OBSERVATIONS)
-        progress.note(_armed(watch))
-        with Collector(watch) as collector:
-            try:
+        try:
+            with Collector(watch) as collector:
+                progress.note(_armed(watch))
                 if plan.drives and endpoint is not None:
                     drive(work, endpoint)
                 else:
                     collector.wait(plan.watch_s)
-            except KeyboardInterrupt:
-                work.interrupted = True
+        except KeyboardInterrupt:
+            work.interrupted = True
+        finally:
+            # Whatever happened, no rank is left observing.
+            watch.end()
         return watch
 
 

@@ -33,7 +33,11 @@ def begin_watch(plan: LivePlan, sites: list[Site], folder: Path) -> Watch:
         left_over=left_over,
         folder=folder,
     )
-    watch.begin(plan)
+    try:
+        watch.begin(plan)
+    except BaseException:
+        watch.end()
+        raise
     return watch
 
 

@@ -224,8 +224,6 @@ class Collector:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        # Whatever happened, no rank is left observing.
-        self._watch.end()
         if self._failure is not None:
             raise self._failure
 

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from dsv4doctor.target import Endpoint
 # Batches of four, a fifth of the record's pool: bf16 loads lose the race, fp8 ones win it.
 SMALL = (("prefill-batch", "4"), ("device-pages", "130"), ("slack-ms", "0.3"))
 SMALL_LAB = [word for name, value in SMALL for word in ("--lab-option", f"{name}={value}")]
-LOAD = ("--sessions", "12", "--turns", "5")
+LOAD = ("--sessions", "11", "--turns", "4")
 HEALTHY = ("--lab-fix", "index-gate")
 
 
@@ -96,7 +97,7 @@ def test_with_the_gate_it_is_clean_after_a_passed_self_test_and_not_without_one(
     assert found["stale_reads"] == 0
     assert found["self_test"]["passed"]
     assert found["self_test"]["hop"] == "read"
-    assert found["joined"]["clean_without"] == found["responses"] > 50
+    assert found["joined"]["clean_without"] == found["responses"] > 30
     untried = live(tmp_path, "--sessions", "3", "--turns", "2", *HEALTHY, "--no-perturb")
     assert (untried.code, untried.document["verdict"]) == (4, "undecided")
     assert rules(untried) == {"NOT_SELF_TESTED"}
@@ -123,36 +124,40 @@ def test_a_ring_that_overflowed_is_told_and_never_called_clean(tmp_path: Path) -
     assert any("overwritten unread" in what for what in told), told
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """For sockets: a path of at most 107 characters."""
-    made = Path(tempfile.mkdtemp(prefix="probe-"))
-    yield made
-    shutil.rmtree(made)
-
-
-@pytest.fixture
-def healthy(folder: Path) -> Iterator[RunningLab]:
+@contextmanager
+def probed_lab() -> Iterator[tuple[RunningLab, Path]]:
+    """A healthy lab with a probe, and its socket's folder: a path of at most 107 characters."""
+    folder = Path(tempfile.mkdtemp(prefix="probe-"))
     options = LabOptions(
         fixes=("index-gate",), switches=SMALL, environment={"DSV4DOCTOR_PROBE_DIR": str(folder)}
     )
-    with start_lab(options) as lab:
-        yield lab
+    try:
+        with start_lab(options) as lab:
+            yield lab, folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def healthy() -> Iterator[tuple[RunningLab, Path]]:
+    with probed_lab() as found:
+        yield found
 
 
 def test_a_rank_that_dies_is_told_and_never_called_clean(
-    tmp_path: Path, folder: Path, healthy: RunningLab
+    tmp_path: Path,
 ) -> None:
-    command = [*COMMAND, "checksum", "live", "--json", "--no-progress", "--during", "repro"]
-    command += ["--base-url", healthy.base_url, "--output-dir", str(tmp_path), *LOAD]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + LIMIT_S
-        while not list(tmp_path.glob("*/observations/*")):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        os.kill(healthy.pid, signal.SIGKILL)
-        out, _ = process.communicate(timeout=LIMIT_S)
+    with probed_lab() as (lab, _):
+        command = [*COMMAND, "checksum", "live", "--json", "--no-progress", "--during", "repro"]
+        command += ["--base-url", lab.base_url, "--output-dir", str(tmp_path), *LOAD]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            deadline = time.monotonic() + LIMIT_S
+            while not list(tmp_path.glob("*/observations/*")):
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            os.kill(lab.pid, signal.SIGKILL)
+            out, _ = process.communicate(timeout=LIMIT_S)
     found = json.loads(out)
     assert (process.returncode, found["verdict"]) == (4, "undecided")
     told = [each["what"] for each in found["checksum"]["live"]["not_seen"] if each["blinds"]]
@@ -160,10 +165,11 @@ def test_a_rank_that_dies_is_told_and_never_called_clean(
 
 
 def test_ctrl_c_saves_what_was_seen_and_leaves_no_rank_observing(
-    tmp_path: Path, healthy: RunningLab
+    tmp_path: Path, healthy: tuple[RunningLab, Path]
 ) -> None:
+    base_url = healthy[0].base_url
     command = [*COMMAND, "checksum", "live", "--json", "--no-progress"]
-    command += ["--base-url", healthy.base_url, "--output-dir", str(tmp_path)]
+    command += ["--base-url", base_url, "--output-dir", str(tmp_path)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -176,40 +182,42 @@ def test_ctrl_c_saves_what_was_seen_and_leaves_no_rank_observing(
     assert process.returncode == 130
     assert "dsv4doctor report" in err
     assert json.loads(out)["checksum"]["live"]["interrupted"]
-    states = probe_states(Endpoint(base_url=healthy.base_url))
+    states = probe_states(Endpoint(base_url=base_url))
     assert states is not None
     assert [state["armed"] for state in states] == [False]
 
 
-def test_over_ssh_a_server_under_load_is_clean_and_a_host_that_fails_makes_it_undecided(
-    tmp_path: Path, folder: Path, healthy: RunningLab
+def test_over_ssh_a_server_is_watched_under_load_and_a_host_that_fails_is_told(
+    tmp_path: Path, healthy: tuple[RunningLab, Path]
 ) -> None:
+    lab, folder = healthy
     (tmp_path / "ssh").mkdir()
     hosts = SshLab(tmp_path / "ssh")
     try:
         hosts.start("one")
-        flags = (
-            "--ssh-host", "one", "--ssh-config", hosts.config, "--remote-python",
-            COMMAND[0], "--probe-dir", folder, "--base-url", healthy.base_url,
+        hosts.describe("gone", "127.0.0.1", 1)
+        done = live(
+            tmp_path, "--ssh-host", "one", "--ssh-host", "gone", "--ssh-config", hosts.config,
+            "--remote-python", COMMAND[0], "--probe-dir", folder, "--base-url", lab.base_url,
             "--during", "repro", "--sessions", "3", "--turns", "3",
         )  # fmt: skip
-        done = live(tmp_path, *flags)
-        assert (done.code, done.document["verdict"]) == (0, "clean"), done.document["findings"]
-        assert body(done)["joined"]["clean_without"] > 5
-        hosts.describe("gone", "127.0.0.1", 1)
-        partly = live(tmp_path, *flags, "--ssh-host", "gone")
-        assert (partly.code, partly.document["verdict"]) == (4, "undecided")
-        told = [each["what"] for each in body(partly)["not_seen"] if each["blinds"]]
-        assert any("gone" in what for what in told), told
     finally:
         hosts.stop()
+    assert (done.code, done.document["verdict"]) == (4, "undecided"), done.stderr
+    found = body(done)
+    told = [each["what"] for each in found["not_seen"] if each["blinds"]]
+    assert len(told) == 1
+    assert "gone" in told[0], "all else was seen"
+    assert found["self_test"]["passed"]
+    assert found["joined"]["clean_without"] > 5
+    assert found["compared"]["read"] > 0
 
 
 def test_traffic_of_others_is_watched_for_as_long_as_is_asked(
-    tmp_path: Path, healthy: RunningLab
+    tmp_path: Path, healthy: tuple[RunningLab, Path]
 ) -> None:
     """Nobody sends anything: nothing is proved, and that is said."""
-    done = live(tmp_path, "--base-url", healthy.base_url, "--time-budget", "1")
+    done = live(tmp_path, "--base-url", healthy[0].base_url, "--time-budget", "1")
     assert (done.code, done.document["verdict"]) == (4, "undecided")
     assert body(done)["joined"] is None
     assert body(done)["pages_seen"] == 0

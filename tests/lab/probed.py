@@ -21,12 +21,14 @@ from dsv4doctor.lab.pd.wire import Handover
 from dsv4doctor.lab.probe_state import LabProbe
 from dsv4doctor.lab.probing import PREFILL, probed_decode, probed_engine
 from dsv4doctor.lab.requests import EngineRequest, Generation, Room
+from dsv4doctor.session import SessionScript
 from dsv4doctor.tracing.trace import Trace
 
 # Batches of four requests load some 60 pages: more than the bf16 pages (38) that land before the
 # first read, and fewer than the fp8 ones (75). As the record, at a fifth of its size.
 SMALL = {"prefill_batch_requests": 4, "device_pages": 130, "slack_ms": 0.3}
 SESSIONS = 14
+TURNS = 5
 POOLS = ("index_k", "c4")
 # (pool, request, layer, place in the request, device page)
 Stale = tuple[str, str, int, int, int]
@@ -36,6 +38,13 @@ def options(folder: Path | None, **environment: str) -> LaunchOptions:
     """A launch whose environment asks for a probe."""
     variables = {**environment, **({"DSV4DOCTOR_PROBE_DIR": str(folder)} if folder else {})}
     return LaunchOptions(environment=variables)
+
+
+def begun(scenario: str, sessions: int) -> tuple[SessionScript, ...]:
+    """The first turns of some sessions."""
+    return tuple(
+        replace(script, turns=script.turns[:TURNS]) for script in scripts(scenario, 0, sessions)
+    )
 
 
 def armed(probe: LabProbe | None, pools: Sequence[str] = ("index_k",)) -> LabProbe:
@@ -155,7 +164,7 @@ def observed(folder: Path, *, scenario: str = "tool-calls", **settings: object) 
     log = folder / "truth.jsonl"
     engine = Engine(EngineConfig(**{**SMALL, **settings}), log)  # type: ignore[arg-type]
     probe = armed(probed_engine(engine, options(folder)))
-    answers = run(engine, scripts(scenario, 0, SESSIONS))
+    answers = run(engine, begun(scenario, SESSIONS))
     engine.close()
     trace = Trace()
     feed(trace, "rank", probe)
@@ -177,7 +186,7 @@ def observed_pair(
 ) -> ObservedPair:
     """As `observed`, through both engines."""
     pair = Pair(folder, **{**SMALL, **settings})
-    answers = run(pair, scripts(scenario, 0, sessions))
+    answers = run(pair, begun(scenario, sessions))
     pair.close()
     trace = Trace(awaits_sends=True)
     # The decode side first: its arrivals have to wait for the sends.
