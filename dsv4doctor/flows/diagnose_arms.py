@@ -160,11 +160,28 @@ def run_arm(
     Raises:
         DoctorError: if the server served nothing at all.
     """
+    work, records = _prepare(bench, name, only, before)
+    work.secrets, work.enough = bench.secrets, enough
+    counted = read_counters([bench.endpoint])
+    drive(work, bench.endpoint)
+    restored = read_counters([bench.endpoint]).since(counted).host_hit_tokens
+    if work.unreachable is not None:
+        raise DoctorError(f"arm {name}: {work.unreachable}", "is the server up?")
+    bench.target.update(work.target)
+    if restored is not None and before is not None and before.restored_tokens is not None:
+        restored += before.restored_tokens
+    return replace(_arm_run(name, work, records, before), restored_tokens=restored)
+
+
+def _prepare(
+    bench: Bench, name: ArmName, only: Collection[Request] | None, before: ArmRun | None
+) -> tuple[Work, ArmRecords]:
+    """The load still to be driven, and where its records go."""
     rounds = 1 if before is None else before.rounds + 1
     plan = client_plan(bench.plan, name)
-    per_round = plan.sessions
+    earlier = plan.sessions * (rounds - 1)
     reach = max((session + 1 for session, _ in only or ()), default=0)
-    plan = replace(plan, sessions=max(rounds * per_round, reach))
+    plan = replace(plan, sessions=max(plan.sessions * rounds, reach))
     extra = {
         "arm": name.value, "block": bench.number, "round": rounds, "attempt": 1,
         "block_sessions": MOST_ROUNDS * bench.plan.sessions,
@@ -172,21 +189,14 @@ def run_arm(
     bench.number += 1
     records = ArmRecords(bench.run, extra)
     work = Work(plan, records, bench.progress)
-    work.secrets, work.enough = bench.secrets, enough
+    every = {(s, t) for s in range(plan.sessions) for t in range(plan.turn_count)}
     if before is not None:
         work.tally = before.tally
         records.continue_after(before)
-        only = {(s, t) for s in range(per_round * (rounds - 1), plan.sessions)
-                for t in range(plan.turn_count)}  # fmt: skip
+        only = {request for request in every if request[0] >= earlier}
     if only is not None:
-        work.done = _all_but(plan, only)
-    counted = read_counters([bench.endpoint])
-    drive(work, bench.endpoint)
-    used = read_counters([bench.endpoint]).since(counted)
-    if work.unreachable is not None:
-        raise DoctorError(f"arm {name}: {work.unreachable}", "is the server up?")
-    bench.target.update(work.target)
-    return replace(_arm_run(name, work, records, before), restored_tokens=used.host_hit_tokens)
+        work.done = every - set(only)
+    return work, records
 
 
 def _arm_run(name: ArmName, work: Work, records: ArmRecords, before: ArmRun | None) -> ArmRun:
@@ -207,11 +217,6 @@ def _arm_run(name: ArmName, work: Work, records: ArmRecords, before: ArmRun | No
         interrupted=work.interrupted,
         seconds=(before.seconds if before else 0.0) + (ended.elapsed_s if ended else 0.0),
     )
-
-
-def _all_but(plan: ReproPlan, only: Collection[Request]) -> set[Request]:
-    every = {(s, t) for s in range(plan.sessions) for t in range(plan.turn_count)}
-    return every - set(only)
 
 
 def _verify(name: ArmName, work: Work, records: ArmRecords) -> Verification:

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,32 +21,24 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.client.http import HttpClient
 from dsv4doctor.client.sglang import list_models
 from dsv4doctor.codec import to_builtins
-from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, DoctorError
-from dsv4doctor.finding import Evidence, Finding, Severity
+from dsv4doctor.errors import DoctorError
+from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.live_target import scrub_bytes, secrets_of
-from dsv4doctor.flows.watch_metrics import Counts, MetricsServer, render
-from dsv4doctor.flows.watch_plan import CANARY_CONTEXT, COMMAND, Conversations, WatchPlan
+from dsv4doctor.flows.watch_metrics import MetricsServer, render
+from dsv4doctor.flows.watch_plan import COMMAND, Conversations, WatchPlan
 from dsv4doctor.flows.watch_pulse import Sender, take_pulse
-from dsv4doctor.flows.watch_rules import Pulse, State, Verdict, Vigil
+from dsv4doctor.flows.watch_rules import Pulse, State, Vigil
+from dsv4doctor.flows.watch_verdict import (
+    SEVERITY,
+    Watching,
+    body_of,
+    exit_code_of,
+    findings_of,
+)
 from dsv4doctor.load.options import RunOptions
 from dsv4doctor.progress import Progress
 from dsv4doctor.redact import scrub_value
-from dsv4doctor.stats.rates import sessions_to_prove, upper_bound_clean
 
-SEVERITY = {
-    State.FINE: Severity.INFO,
-    State.SLOW: Severity.WARNING,
-    State.CORRUPT: Severity.ERROR,
-    State.WEDGED: Severity.ERROR,
-    State.UNREACHABLE: Severity.ERROR,
-}
-REMEDY = {
-    State.SLOW: "look at the queue gauges beside it; dsv4doctor bench measures it",
-    State.CORRUPT: "dsv4doctor diagnose --base-url {base_url}",
-    State.WEDGED: "take stacks before restarting: dsv4doctor watch --once --base-url {base_url} "
-    "--ssh-host HOST --stack-dump; POST /abort_request with abort_all frees many wedges",
-    State.UNREACHABLE: "is the server up? check --base-url",
-}
 _RUNNING = ("sglang:num_running_reqs", "vllm:num_requests_running")
 
 
@@ -58,24 +50,6 @@ class WatchOutcome:
     exit_code: int
     findings: tuple[Finding, ...]
     body: Mapping[str, Any]
-
-
-@dataclass(slots=True)
-class Watching:
-    """A watch under way."""
-
-    plan: WatchPlan
-    progress: Progress
-    fail_on: Severity
-    vigil: Vigil
-    conversations: Conversations
-    counts: Counts = field(default_factory=Counts)
-    last: Pulse | None = None
-    verdict: Verdict | None = None
-    run: RunDirectory | None = None
-    faults: list[dict[str, Any]] = field(default_factory=list)
-    loaded: int = 0
-    began_unix: float = field(default_factory=time.time)
 
 
 def run_watch(
@@ -187,84 +161,14 @@ def _stacks(
 def _conclude(work: Watching, dumps: list[dict[str, object]]) -> WatchOutcome:
     verdict = work.verdict
     state = verdict.state if verdict is not None else State.UNREACHABLE
-    findings = _findings(work)
-    body = _body(work, dumps)
-    code = _exit_code(state, work.fail_on)
+    findings = findings_of(work)
+    body = body_of(work, dumps)
+    code = exit_code_of(state, work.fail_on)
     if work.run is not None:
         work.run.write_findings(to_builtins(findings))
         work.run.write_summary({"verdict": state.value, "exit_code": code, COMMAND: body})
         work.run.finish()
     return WatchOutcome(verdict=state.value, exit_code=code, findings=findings, body=body)
-
-
-def _exit_code(state: State, fail_on: Severity) -> int:
-    if state is State.UNREACHABLE:
-        return EXIT_COULD_NOT
-    grave = state is not State.FINE and SEVERITY[state].rank >= fail_on.rank
-    return EXIT_FINDINGS if grave else EXIT_DONE
-
-
-def _findings(work: Watching) -> tuple[Finding, ...]:
-    verdict = work.verdict
-    if verdict is None or verdict.state is State.FINE:
-        return ()
-    remedy = REMEDY[verdict.state].replace("{base_url}", work.plan.endpoint.base_url)
-    return (
-        Finding(
-            rule=verdict.state.value.upper(),
-            severity=SEVERITY[verdict.state],
-            title=f"{verdict.state} since {_utc(verdict.since_unix)}",
-            evidence=(Evidence(where="watch", what=verdict.why),),
-            remedy=remedy,
-        ),
-    )
-
-
-def _body(work: Watching, dumps: list[dict[str, object]]) -> dict[str, Any]:
-    verdict, pulse = work.verdict, work.last
-    return {
-        "target": {"base_url": work.plan.endpoint.base_url},
-        "since": None if verdict is None else _utc(verdict.since_unix),
-        "since_unix": None if verdict is None else verdict.since_unix,
-        "why": "" if verdict is None else verdict.why,
-        "last_answer_unix": None if verdict is None else verdict.last_good_unix,
-        "interval_s": work.plan.interval_s,
-        "pulses": sum(work.counts.pulses.values()),
-        "pulses_by_state": dict(work.counts.pulses),
-        "health_status": None if pulse is None else pulse.health_status,
-        "ttft_ms": None if pulse is None else pulse.ttft_ms,
-        "slow_above_ms": work.vigil.slow_above_ms,
-        "gauges": {} if pulse is None else dict(pulse.gauges),
-        "canaries": _canaries(work),
-        "faults": work.faults[-50:],
-        "stacks": dumps,
-        "run_dir": str(work.run.path) if work.run is not None else None,
-        "seed": work.plan.seed,
-    }
-
-
-def _canaries(work: Watching) -> dict[str, Any]:
-    """How many were sent, and what so many can see: the promise of the watch, in numbers."""
-    plan, sent = work.plan, work.vigil.canaries
-    needed = sessions_to_prove(plan.rate)
-    seconds = needed / max(1, plan.canaries) * plan.interval_s
-    pace = f", at this pace within {seconds / 60:.1f} minutes of load" if seconds else " under load"
-    return {
-        "sent": sent,
-        "corrupted": work.vigil.corrupted,
-        "context_tokens": list(CANARY_CONTEXT),
-        "assumed_rate": plan.rate,
-        "needed_for_95_percent": needed,
-        "needed_seconds": seconds or None,
-        "would_have_seen_rate": upper_bound_clean(sent) if not work.vigil.corrupted else None,
-        "pulses_beside_load": work.loaded,
-        "said": f"corruption of {100 * plan.rate:g} % of replies is met by {needed} canaries with "
-        f"95 % probability{pace}; an idle server shows none",
-    }
-
-
-def _utc(unix: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix))
 
 
 def stack_taker(

@@ -67,6 +67,14 @@ def test_a_wedge_is_found_within_three_intervals_though_health_says_200(tmp_path
             code, document = ended(watch)
         with urllib.request.urlopen(f"{running.base_url}/health") as answer:
             assert answer.status == 200
+        # A diagnosis that comes too late blames nobody.
+        late = doctor(
+            "diagnose", "--json", "--base-url", running.base_url, "--output-dir", tmp_path,
+            "--stall-timeout", "3",
+        )  # fmt: skip
+        assert (late.code, late.document["verdict"]) == (4, "undecided"), late.stderr
+        assert "stands still already" in late.body["notes"][0]
+        assert not [c for c in late.body["causes"] if c["standing"] == "supported"]
     body = document["watch"]
     assert (code, document["verdict"]) == (1, "wedged")
     assert body["health_status"] == 200
