@@ -15,6 +15,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
+import hashlib
 import json
 import os
 import statistics
@@ -27,7 +29,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from stamping import ROOT, commit, stamp
+from stamping import ROOT, stamp
 
 TOKENS_PER_S = 55.0
 # streams -> (requests a run, bars: error of the median and of the 99th percentile in ms)
@@ -153,12 +155,22 @@ async def read_plainly(address: str, tokens: int) -> int:
     return COST_STREAMS * tokens
 
 
+@functools.cache
+def measured_code() -> str:
+    """A digest of what is measured: a change to anything else leaves its figures as they are."""
+    package = ROOT / "dsv4doctor"
+    paths = [Path(__file__), ROOT / "tests" / "servers" / "paced.py"]
+    for pattern in ("client/*.py", "load/*.py", "throughput/*.py", "flows/bench*.py"):
+        paths += sorted(package.glob(pattern))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+
+
 def kept(name: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """A measurement, from the file if this commit has made it before."""
-    path = STATE / f"{commit()}-{name}.json"
+    """A measurement, from the file if this very code has made it before."""
+    path = STATE / f"{measured_code()}-{name}.json"
     if not path.exists():
         found = measure()
-        STATE.mkdir(exist_ok=True)
+        STATE.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(found))
         print(f"{name}: {found}", file=sys.stderr, flush=True)
     return dict(json.loads(path.read_text()))
