@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from dsv4doctor.flows.watch_verdict import (
 )
 from dsv4doctor.load.options import RunOptions
 from dsv4doctor.progress import Progress
-from dsv4doctor.redact import scrub_value
+from dsv4doctor.redact import scrub, scrub_value
 
 _RUNNING = ("sglang:num_running_reqs", "vllm:num_requests_running")
 
@@ -117,6 +117,7 @@ async def _model(plan: WatchPlan) -> str:
 def _note(work: Watching, pulse: Pulse, metrics: MetricsServer | None) -> None:
     before = work.verdict
     verdict = work.vigil.take(pulse)
+    verdict = replace(verdict, why=scrub(verdict.why, secrets_of(work.plan.endpoint)))
     work.last, work.verdict = pulse, verdict
     work.counts.pulses[verdict.state.value] += 1
     work.counts.canaries, work.counts.corrupted = work.vigil.canaries, work.vigil.corrupted

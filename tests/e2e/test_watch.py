@@ -127,6 +127,18 @@ def test_a_healthy_server_is_fine_for_cron_and_for_prometheus(tmp_path: Path) ->
     assert document["verdict"] == "fine"
 
 
+def test_a_server_that_refuses_is_not_wedged(tmp_path: Path) -> None:
+    options = LabOptions(faults=("none",), switches=(*SMALL, ("api-key", "right-key")))
+    with start_lab(options) as running:
+        at = ("watch", "--once", "--base-url", running.base_url, "--output-dir", tmp_path)
+        refused = doctor(*at, "--api-key", "wrong-key")
+        assert refused.code == 3, refused.stdout
+        assert "unreachable" in refused.stdout
+        assert "401" in refused.stdout
+        assert "wrong-key" not in refused.stdout + refused.stderr
+        assert doctor(*at, "--api-key", "right-key").code == 0
+
+
 def scraped(watch: subprocess.Popen[str]) -> str:
     """The watch's own metrics, once there are some; it tells its port on stderr."""
     assert watch.stderr is not None
