@@ -127,7 +127,8 @@ def split_prefix(text: str) -> tuple[str, ...]:
         ) from error
 
 
-_ROW: dict[str, Any] = {
+# A row of `checksum.hosts` of which nothing is known yet.
+HOST_ROW: dict[str, Any] = {
     "host": "", "device": None, "backend": None, "pages": None, "bytes": None, "seconds": None,
     "gb_per_s": None, "digest": None, "mismatches": [], "error": None,
 }  # fmt: skip
@@ -137,11 +138,11 @@ def _host_rows(result: HostResult[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row a device of one host; one with its error where the host gave none."""
     answer = result.answer
     if answer is None:
-        return [_ROW | {"host": result.host, "error": result.problem, "hint": result.hint}]
+        return [HOST_ROW | {"host": result.host, "error": result.problem, "hint": result.hint}]
     if answer.get("error"):
-        return [_ROW | {"host": result.host, "error": f"{result.host}: {answer['error']}"}]
+        return [HOST_ROW | {"host": result.host, "error": f"{result.host}: {answer['error']}"}]
     shared = {"environment": answer.get("environment"), "xid_events": answer.get("xid_events")}
-    return [_ROW | shared | device | {"host": result.host} for device in answer["devices"]]
+    return [HOST_ROW | shared | device | {"host": result.host} for device in answer["devices"]]
 
 
 def _without_details(row: dict[str, Any]) -> dict[str, Any]:

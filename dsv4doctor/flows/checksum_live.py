@@ -29,6 +29,7 @@ from dsv4doctor.flows.checksum_live_verdict import (
     body_of,
     change_fields,
     exit_code_of,
+    host_rows,
     verdict_of,
 )
 from dsv4doctor.flows.live_target import Inspection, first_model, secrets_of, serving
@@ -136,7 +137,7 @@ def _conclude(plan: LivePlan, work: Work, watch: Watch, fail_on: Severity) -> Li
     if work.interrupted:
         code = EXIT_INTERRUPTED
     live: dict[str, Any] = to_builtins(body_of(seen))
-    body = {"hosts": [], "checks": seen.checks(), "live": live}
+    body = {"hosts": host_rows(watch), "checks": seen.checks(), "live": live}
     report = build_live_report(
         verdict, live, findings=[to_builtins(finding) for finding in findings], exit_code=code
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.flows.checksum import HOST_ROW
 from dsv4doctor.flows.checksum_live_blind import Unseen, unseen_of, unserved_of
 from dsv4doctor.flows.checksum_live_plan import LivePlan
 from dsv4doctor.flows.checksum_live_ranks import RankWatch, Watch
@@ -136,6 +137,25 @@ def body_of(seen: Seen) -> dict[str, Any]:
         "turns": seen.plan.load.turn_count if seen.plan.drives else None,
         "scenario": seen.plan.load.scenario.name if seen.plan.drives else None,
     }
+
+
+def host_rows(watch: Watch) -> list[dict[str, Any]]:
+    """`checksum.hosts`: a row a rank, and one for every host that could not be asked."""
+    ranks = [
+        HOST_ROW
+        | {
+            "host": rank.site.name,
+            "device": rank.name,
+            "pages": rank.status.pools[0].pages if rank.status.pools else None,
+            "bytes": rank.status.cost.get("bytes"),
+            "error": rank.gone,
+        }
+        for rank in watch.ranks
+    ]
+    return ranks + [
+        HOST_ROW | {"host": problem.split(maxsplit=1)[0].rstrip(":"), "error": problem}
+        for problem in watch.unreachable
+    ]
 
 
 def _by_hop(counts: Mapping[str, int]) -> dict[str, int]:

@@ -209,6 +209,9 @@ def test_over_ssh_a_server_is_watched_under_load_and_a_host_that_fails_is_told(
     assert len(told) == 1
     assert "gone" in told[0], "all else was seen"
     assert found["self_test"]["passed"]
+    rows = {row["host"]: row["error"] for row in done.body["hosts"]}
+    assert rows["one"] is None
+    assert "Unable to connect" in rows["gone"]
     assert found["joined"]["clean_without"] > 5
     assert found["compared"]["read"] > 0
 
