@@ -5,7 +5,8 @@ Usage: python benchmarks/probe.py [--device cpu|cuda] [--seconds 6] [--write FIL
 A stand-in for the model works for a fixed time a step on the device that serves (on a CPU: on the
 same core), in steps of 8192 new tokens over a prefix of 8192, 21 indexer layers of fp8 pages, as
 V4-Flash has them: every step fills 32 pages and reads 32. The hooks are those that run in SGLang.
-Cost is the probe's own account, and beside it the step's time with the probe off and on.
+Cost is the probe's own account, and beside it the step's time with the probe off and on. On a CPU
+all times are the processor's, so that what else the machine does stays out of it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 from builders_probe import TOKENS, make_batch, make_pool  # noqa: E402
 
+from dsv4doctor.probe.budget import Budget  # noqa: E402
 from dsv4doctor.probe.guard import Guard  # noqa: E402
 from dsv4doctor.probe.observer import Observer  # noqa: E402
 from dsv4doctor.probe.rank import RankProbe  # noqa: E402
@@ -54,8 +56,10 @@ class Bench:
 
     def __init__(self, device: str) -> None:
         self.device = device
+        self.clock = time.thread_time if device == "cpu" else time.perf_counter
         self.pool = make_pool(PAGES, RATIOS, device)
         self.probe = RankProbe(Observer())
+        self.probe.observer.budget = Budget(self.clock)
         self.probe.observer.adopt(self.pool)
         self.probe.drainer.start()
         self.batch = make_batch(2 * CHUNK, prefix=CHUNK)
@@ -70,11 +74,11 @@ class Bench:
 
     def step(self) -> float:
         """Milliseconds of one step; the getters are called in every layer, as the indexer does."""
-        began = time.perf_counter()
+        began = self.clock()
         self._step(self._forward, self.scheduler, self.batch)
         if self.device == "cuda":
             torch.cuda.synchronize()
-        return (time.perf_counter() - began) * 1e3
+        return (self.clock() - began) * 1e3
 
     def _forward(self, _scheduler: Any, _batch: Any) -> None:
         for layer in INDEX_LAYERS:
@@ -88,8 +92,8 @@ class Bench:
         if self.device == "cuda":
             torch.cuda._sleep(int(ms * 1.7e6))  # cycles of an H200
             return
-        end = time.perf_counter() + ms / 1e3
-        while time.perf_counter() < end:
+        end = self.clock() + ms / 1e3
+        while self.clock() < end:
             pass
 
 
@@ -100,11 +104,11 @@ def run(bench: Bench, bounds: tuple[float, int] | None, seconds: float) -> dict[
     if bounds is not None:
         share, most = bounds
         observer.arm(arm("bench", max_share=share, max_bytes_per_step=most), None)
-    began, times = time.perf_counter(), []
-    while time.perf_counter() - began < seconds:
+    began, times = bench.clock(), []
+    while bench.clock() - began < seconds:
         times.append(bench.step())
         observer.journal.take(1 << 60, 0)  # somebody fetches
-    elapsed_ms = (time.perf_counter() - began) * 1e3
+    elapsed_ms = (bench.clock() - began) * 1e3
     budget, steps = observer.budget, len(times)
     is_on = bounds is not None
     return {
@@ -121,10 +125,10 @@ def idle_ns(bench: Bench) -> float:
     bench.probe.observer.disarm()
 
     def timed(call: Callable[[], Any], count: int = 200_000) -> float:
-        began = time.perf_counter()
+        began = bench.clock()
         for _ in range(count):
             call()
-        return (time.perf_counter() - began) / count * 1e9
+        return (bench.clock() - began) / count * 1e9
 
     plain = timed(lambda: bench._get(bench.pool, 3))
     return timed(lambda: bench._read(bench._get, bench.pool, 3)) - plain

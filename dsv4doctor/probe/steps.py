@@ -101,8 +101,11 @@ class StepHops(Hops):
 
     def _observe_filled(self, bank: Bank, newly: list[Any], table: Any) -> None:
         found = [place for work, indices in newly for place in places(work, indices)]
-        if found:
-            self.observe(protocol.STORE, bank, found, table, forgets=True)
+        most = self.o.budget.left_bytes // (len(bank.layers) * bank.layout.digested_bytes)
+        # What the bounds leave no room for is at least named.
+        for part in (found[:most], found[most:]):
+            if part:
+                self.observe(protocol.STORE, bank, part, table, forgets=True)
 
     def _observe_held(self, bank: Bank, works: list[Any], table: Any) -> None:
         self._turn += 1
