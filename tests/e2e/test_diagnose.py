@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from cli_runs import Done, doctor
 
+from dsv4doctor.flows.diagnose_text import check_texts
+from dsv4doctor.lab.deployment import LabOptions, start_lab
+from dsv4doctor.target import parse_endpoint
+
 # A pool so small and a slack so short that twenty sessions show what sixty show at full size.
 SMALL = (
     "--sessions", "20", "--turns", "4",
@@ -72,3 +76,26 @@ def test_a_server_that_is_not_there_is_no_diagnosis(tmp_path: Path) -> None:
     done = doctor("diagnose", "--base-url", "http://127.0.0.1:9", "--output-dir", tmp_path)
     assert done.code == 3
     assert "try: " in done.stderr
+
+
+def test_saved_texts_are_read_by_the_servers_own_parser_and_by_the_grammar() -> None:
+    """A right text that was left in the content, one whose value is another's, and plain prose."""
+    canary = {"label": "l", "value": -7, "planted_turn": 0, "tool": "move", "call_index": 0,
+              "argument": "n"}  # fmt: skip
+    tool = {"type": "function", "function": {"name": "move", "parameters": {"type": "object"}}}
+    d = "｜DSML｜"
+
+    def record(value: str) -> dict[str, object]:
+        text = (
+            f'<{d}tool_calls>\n<{d}invoke name="move">\n<{d}parameter name="n" string="false">'
+            f"{value}</{d}parameter>\n</{d}invoke>\n</{d}tool_calls>"
+        )
+        return {"response": {"content": text}, "canaries": [canary], "tools": [tool]}
+
+    prose = {"response": {"content": "no call"}, "canaries": [canary], "tools": [tool]}
+    with start_lab(LabOptions(faults=("none",))) as lab:
+        endpoint = parse_endpoint(lab.base_url)
+        check = check_texts(endpoint, [record("-7"), record("8"), prose], None)
+    assert (check.texts, check.ours, check.servers, check.right) == (2, 1, 1, 1)
+    assert "of 2 saved texts 1 are right" in check.said
+    assert check_texts(endpoint, [record("-7")], None).servers is None, "the server is gone"
