@@ -17,6 +17,7 @@ SCRIPTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "startup": ("startup.py", ()),
     "lab": ("lab.py", ()),
     "client": ("client_cost.py", ("--judge", "dsv4doctor.detect:judge")),
+    "bench": ("bench_accuracy.py", ()),
     "size": ("size.py", ()),
     "report": ("report.py", ()),
     "probe": ("probe.py", ()),
