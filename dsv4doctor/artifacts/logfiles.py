@@ -23,6 +23,8 @@ STDIN = "-"
 MAX_LINE_BYTES = 16 * 1024 * 1024
 _READ_BYTES = 1 << 20
 _SNIFF_BYTES = 8192
+# Lines between two looks at how far a file has been read.
+_LINES_PER_LOOK = 32
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -69,10 +71,12 @@ class Source:
         number = 0
         while True:
             raw = stream.readline(MAX_LINE_BYTES + 1)
+            # Asking a file where it stands is a system call.
+            if number % _LINES_PER_LOOK == 0 or not raw:
+                self.bytes_read = _position(packed, self.bytes_read + len(raw))
             if not raw:
                 return
             number += 1
-            self.bytes_read = _position(packed, self.bytes_read + len(raw))
             if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
                 _skip_line(stream)
                 limit = MAX_LINE_BYTES >> 20
