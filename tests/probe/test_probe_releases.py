@@ -60,7 +60,7 @@ def seen(case: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     write(plugin, "0.1.0")
     done = subprocess.run(
         [sys.executable, str(DRIVER), str(tree), str(plugin), str(folder / "run"), layout],
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
