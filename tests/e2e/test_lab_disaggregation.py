@@ -315,3 +315,26 @@ def test_early_send_is_a_factor_of_ab_on_the_lab(tmp_path: Path) -> None:
     assert arms["on"]["corrupted_responses"] > 0
     assert arms["off"]["corrupted_responses"] == 0
     assert done.body["restored"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(3))
+def test_replies_are_the_same_apart_and_together(tmp_path: Path, seed: int) -> None:
+    """What was read too early on the way into a prefill is what decode gets, byte for byte."""
+    apart = repro(tmp_path, "--seed", str(seed), "--lab-option", "disaggregation=on")
+    again = repro(tmp_path, "--seed", str(seed), "--lab-option", "disaggregation=on")
+    together = repro(tmp_path, "--seed", str(seed))
+    said = [
+        {
+            (r["session"], r["turn"]): (r["response"]["content"], _calls(r))
+            for r in done.records()
+            if not r["aborted"]
+        }
+        for done in (apart, again, together)
+    ]
+    assert said[0] == said[1] == said[2]
+    assert apart.document["verdict"] == "corrupted"
+
+
+def _calls(record: dict[str, Any]) -> list[dict[str, Any]]:
+    return [call["function"] for call in record["response"]["tool_calls"] or ()]

@@ -126,7 +126,8 @@ def receive_batch(connection: socket.socket) -> list[Handover]:
 
 
 def _raw(pages: Bytes) -> memoryview:
-    return memoryview(np.ascontiguousarray(pages).data).cast("B")
+    flat: memoryview = np.ascontiguousarray(pages).reshape(-1).data
+    return flat
 
 
 def _request_header(handover: Handover) -> dict[str, Any]:
