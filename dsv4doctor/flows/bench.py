@@ -69,6 +69,11 @@ def run_bench(plan: BenchPlan, wishes: BenchWishes, progress: Progress) -> Bench
     baseline = _baseline(plan, wishes)
     if wishes.output_file is not None:
         check_output_file(wishes.output_file)
+    for level in plan.levels:
+        if level.max_concurrency is not None and level.num_prompts < level.max_concurrency:
+            progress.note(
+                f"{level.num_prompts} requests a block never fill {level.max_concurrency} in flight"
+            )
     run = _open_run(plan)
     try:
         work = BenchWork(plan=plan, run=run, progress=progress)

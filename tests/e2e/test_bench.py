@@ -248,6 +248,16 @@ def test_a_server_that_serves_nothing(canned: str, tmp_path: Path) -> None:
     assert "no warm-up request was served" in done.stderr
 
 
+def test_a_server_that_goes_silent(canned: str, tmp_path: Path) -> None:
+    done = bench(
+        tmp_path, f"{canned}/mute", "--model", "m", "--blocks", "1", "--num-prompts", "2",
+        "--stall-timeout", "1",
+    )  # fmt: skip
+    assert (done.code, done.document["verdict"]) == (1, "wedged")
+    assert done.body["wedge"]["stuck"]
+    assert "2 requests a block never fill 32" in done.stderr
+
+
 def test_prompts_of_a_file_at_a_rate_of_arrivals(canned: str, tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text('{"prompt": "Say hello."}\n"And again."\n', encoding="utf-8")
