@@ -88,8 +88,12 @@ CONDITIONS = (
         scenario=lambda scenario: replace(scenario, context_tokens=(3400, 8600)),
         rank=3,
     ),
-    Condition(title="forced miss", scenario=lambda scenario: replace(scenario, salts_prompts=True)),
-    Condition(title="no aborts", scenario=_without_aborts),
+    Condition(
+        title="forced miss",
+        scenario=lambda scenario: replace(scenario, salts_prompts=True),
+        rank=1,
+    ),
+    Condition(title="no aborts", scenario=_without_aborts, rank=3),
     Condition(
         title="HiCache off",
         settings={"hicache": False},
@@ -156,9 +160,9 @@ def _request(script: SessionScript, turn: int) -> EngineRequest:
 
 
 def on_engines(fault: Fault, condition: Condition, seed: int) -> dict[str, int] | None:
-    """One run without a server; None where the condition is only a server's."""
+    """One run without a server; None where the condition is a server's, or holds anyway."""
     scenario = condition.scenario(load_scenario(SCENARIOS.get(fault.name, "tool-calls")))
-    if not scenario.stream:
+    if not scenario.stream or (condition.is_apart and fault.needs_disaggregation):
         return None
     settings = {"index_k": default_index_k([fault.name]), **condition.settings}
     config = EngineConfig(
