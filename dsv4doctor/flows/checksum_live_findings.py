@@ -77,6 +77,8 @@ def _how(change: Change) -> str:
         words += ", not ordered behind its load"
     elif seen.ordered:
         words += ", ordered behind its load: something else wrote the page"
+    elif seen.hop == READ:
+        words += ", brought by no load: written over, or another request's page"
     if seen.distance_ms is not None:
         side = "before" if seen.distance_ms < 0 else "after"
         words += f", {abs(seen.distance_ms):.3g} ms {side} the load's end"
