@@ -54,6 +54,9 @@ _ASKS_PAGE = re.compile(
     r"web|html|page|site|footer|blog|newsletter|landing|cookie|copyright|licen[cs]e|policy|terms|banner|scrape|article|boilerplate",
     re.IGNORECASE,
 )
+# A licence says some of it too, and says again and again what it is.
+_LEGAL = re.compile(r"licen[cs]e|copyright")
+_LEGAL_WORDS = 4
 # A page begins with its furniture.
 _BOILERPLATE_REACH = 2000
 MIN_BOILERPLATE = 3
@@ -154,6 +157,8 @@ def _boilerplate(subject: Subject) -> Iterator[Seen]:
     if _ASKS_PAGE.search(subject.prompt):
         return
     start = subject.content.prose[:_BOILERPLATE_REACH].lower()
+    if len(_LEGAL.findall(start)) >= _LEGAL_WORDS:
+        return
     found = {phrase for phrase in _BOILERPLATE if phrase in start}
     if len(found) >= MIN_BOILERPLATE:
         yield _seen("content", f"a web page's furniture: {', '.join(sorted(found)[:4])}")

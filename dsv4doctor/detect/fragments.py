@@ -35,7 +35,8 @@ DENSE_CHARS = 40
 DENSE_LIMIT = 1.8
 _DENSE_KINDS = 2
 # Weight that the telling kinds must bring before the supporting ones are looked for.
-_FLOOR = 0.7
+_FLOOR = 1.4
+_DENSE_FLOOR = 0.7
 _MIN_CHARS = 24
 # Finds of one kind that are weighed; a text with more is decided by these.
 _MAX_FOUND = 500
@@ -161,13 +162,17 @@ def debris(text: Text) -> str | None:
     if len(prose) < _MIN_CHARS:
         return None
     odd = list(_telling(prose, text.prose_signs, text.codes))
-    if sum(kind.weight for *_, kind in odd) < _FLOOR:
+    told = sum(kind.weight for *_, kind in odd)
+    if told < _DENSE_FLOOR:
         return None
     for kind in _SUPPORTING_KINDS:
         odd.extend(_found(kind, prose))
     odd.extend(o for o in _found(_CLOSER, prose) if _closes_nothing(prose, o[0]))
     odd.sort(key=lambda o: o[:2])
-    found = _crowd(odd, prose, in_call=in_call)
+    more = _MORE_IN_CALLS if in_call else 0.0
+    found = _crowd(odd, LIMIT + more) if told >= _FLOOR else None
+    if found is None:
+        found = _dense_crowd(odd, prose, DENSE_LIMIT + more)
     if found is None:
         return None
     begin, end = found
@@ -176,17 +181,20 @@ def debris(text: Text) -> str | None:
     return f"broken sentences at {begin}: {shown[:160]}"
 
 
-def _crowd(odd: list[_Odd], prose: str, *, in_call: bool) -> tuple[int, int] | None:
-    """Where oddities stand so thick that it is salad: first and last of them."""
+def _crowd(odd: list[_Odd], limit: float) -> tuple[int, int] | None:
+    """Where oddities crowd in two lines: first and last of them."""
     best, begin, end = _heaviest([o for o in odd if o[2] is not _NEVER], WINDOW_CHARS)
-    if best >= LIMIT + (_MORE_IN_CALLS if in_call else 0.0):
-        return begin, end
+    return (begin, end) if best >= limit else None
+
+
+def _dense_crowd(odd: list[_Odd], prose: str, limit: float) -> tuple[int, int] | None:
+    """Where oddities of several kinds, words among them, stand thick in half a line."""
     if not any(kind in _WORD_KINDS for *_, kind in odd):
         return None
     thick = _apart(odd + [o for kind in _LOOSE_KINDS for o in _found(kind, prose)], prose)
     best, begin, end = _heaviest(thick, DENSE_CHARS)
     kinds = {kind for at, _, kind in thick if begin <= at <= end}
-    if best < DENSE_LIMIT + (_MORE_IN_CALLS if in_call else 0.0) or not kinds & _WORD_KINDS:
+    if best < limit or not kinds & _WORD_KINDS:
         return None
     return (begin, end) if len(kinds) >= _DENSE_KINDS or _NEVER in kinds else None
 
@@ -218,7 +226,7 @@ def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
         yield from _found(_RUN, prose)
     dashes = "--" in prose
     if dashes and _DASH_END.search(prose):
-        yield from _found(_DASH, prose)
+        yield from (o for o in _found(_DASH, prose) if not _closes_a_rule(prose, o[0]))
     if (")- " in prose or "]- " in prose) or (dashes and _may_find(_LINE_HEAD, prose, signs)):
         yield from _found(_LINE_HEAD, prose)
     for kind in _MARK_KINDS:
@@ -236,6 +244,11 @@ def _may_find(kind: _Kind, prose: str, signs: frozenset[str]) -> bool:
 def _found(kind: _Kind, prose: str) -> Iterator[_Odd]:
     for match in islice(kind.pattern.finditer(prose), _MAX_FOUND):
         yield match.start(), match.end(), kind
+
+
+def _closes_a_rule(prose: str, at: int) -> bool:
+    """True where dashes opened the line that dashes end: `--BEGIN--`."""
+    return prose.startswith("--", prose.rfind("\n", 0, at) + 1)
 
 
 def _closes_nothing(prose: str, at: int) -> bool:

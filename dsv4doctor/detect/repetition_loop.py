@@ -41,6 +41,7 @@ LEADING_SHARE = 0.3
 _FILL = frozenset(" \t\n\r-=_*#~.+|/\\<>^0'\"`:,;()[]{}─━═│┃║░▒▓█▁▂▃▄▅▆▇·•…—–―＝－　0&%$@oOxXAaFf1")
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORDISH = re.compile(r"[^\W\d_]{2,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+_DIGIT = re.compile(r"[0-9]")
 _LAUGHTER = re.compile(
     r"(?:[hjx]+[aeiou]+|[aeiou]*[hmz]+|l[ao]+|n[oa]+|哈|呵|嘿|ㅋ|ㅎ|w|5)+[\s,!.-]*", re.IGNORECASE
 )
@@ -262,6 +263,8 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
                 and _glued(period, text)
             )
         return repeats >= 12 and covered >= 60
+    # Letters and digits in one piece are a stretch of encoded bytes, not a word.
+    wordy = wordy and not (" " not in unit and _DIGIT.search(unit) and unit.isascii())
     if in_code or (text.in_call and not wordy):
         return wordy and repeats >= 12 and covered >= 400 and _is_sentence(unit)
     if wordy:

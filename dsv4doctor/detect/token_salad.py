@@ -44,6 +44,9 @@ _STRAY = regex.compile(
     rf"(?<={_IDEOGRAPH}[ ]?)(?:the|which|of|ing|tion|that|was|were|with)(?=[ ]?{_IDEOGRAPH})"
 )
 _MIN_STRAYS = 2
+# Letters of a family from which a text is written in it too.
+_ESTABLISHED = 120
+_ALPHABETS = frozenset({"Cyrillic", "Greek", "Georgian", "Armenian", "Hebrew", "Arabic"})
 # Families whose letters are two bytes of UTF-8, the others' three; and the share of a text's
 # characters from which such letters carry it.
 _TWO_BYTES = frozenset({"Cyrillic", "Greek", "Arabic", "Hebrew", "Armenian", "Syriac", "Thaana"})
@@ -134,11 +137,23 @@ def _broken_scripts(subject: Subject, prose: str) -> str | None:
     if len(strays := _STRAY.findall(prose)) >= _MIN_STRAYS:
         return f"English function words among ideographs: {strays[:4]}"
     carrier, every = splices(prose)
-    found = tuple(s for s in every if not speaks_of_languages(_around(prose, s)))
+    found = tuple(
+        s for s in every if not _is_letter(s) and not speaks_of_languages(_around(prose, s))
+    )
     if found and (families := _broken_by(subject, prose, carrier, found)):
         where = span(prose, max(0, found[0].start - 16), found[0].end + 16)
         return f"words of {', '.join(sorted(families))} spliced into {carrier}, {where}"
     return None
+
+
+def _is_letter(splice: Splice) -> bool:
+    """True for one letter of an alphabet by itself: a preposition, a name of a thing."""
+    return splice.end - splice.start == 1 and splice.family in _ALPHABETS
+
+
+def _established(prose: str, families: set[str]) -> set[str]:
+    """The families that a long text is also written in."""
+    return {family for family in families if letters_of({family}, prose) >= _ESTABLISHED}
 
 
 def _is_at_home(subject: Subject, foreign: frozenset[str], prose: str) -> bool:
@@ -172,7 +187,7 @@ def _broken_by(subject: Subject, prose: str, carrier: str, found: tuple[Splice, 
     for line in _by_line(prose, tuple(inside)):
         if len({splice.family for splice in line}) >= FAMILIES_SURE:
             return families
-    known = families_in(subject.prompt)
+    known = families_in(subject.prompt) | _established(prose, {s.family for s in found})
     for line in _by_line(prose, found):
         every = {splice.family for splice in line}
         surprising = bool(subject.prompt) and not every & known
