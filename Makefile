@@ -35,6 +35,8 @@ soak: $(VENV)/.dev  ## all seeds, A/A and false-alarm runs; resumable, results i
 	$(BIN)/python benchmarks/soak_table.py
 	$(MAKE) --no-print-directory soak-triton
 	$(BIN)/python benchmarks/soak_ab.py
+	$(BIN)/python benchmarks/soak_diagnose.py
+	$(BIN)/python benchmarks/signatures.py
 
 # The kernels once more with the next Triton, in an environment of its own.
 soak-triton: $(VENV)/.dev
