@@ -213,7 +213,9 @@ def over_http(fault: Fault, condition: Condition, seed: int) -> dict[str, int] |
 def measure(fault: Fault, condition: Condition, seed: int, code: str) -> dict[str, Any] | None:
     """One run of `code` as a line of the log; None where there is nothing to run."""
     began = time.monotonic()
-    run = over_http if fault.name in OVER_HTTP else on_engines
+    # Between two servers an abort is a message to a thread that no engine has.
+    by_message = condition.is_apart and fault.abort_kills_transfer_thread
+    run = over_http if fault.name in OVER_HTTP or by_message else on_engines
     counts = run(fault, condition, seed)
     if counts is None:
         return None
