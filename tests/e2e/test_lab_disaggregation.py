@@ -308,6 +308,7 @@ def test_early_send_is_a_factor_of_ab_on_the_lab(tmp_path: Path) -> None:
     done = doctor(
         "ab", "--json", "--no-progress", "--output-dir", tmp_path, "--scenario", "best-of-n",
         "--lab-fault", "early-send", "--arm", "on:early_send=on", "--arm", "off:early_send=off",
+        "--sessions", "36", "--lab-option", "device-pages=220",
     )  # fmt: skip
     assert done.document["verdict"] == "differ", done.stderr
     arms = {arm["name"]: arm for arm in done.body["arms"]}
