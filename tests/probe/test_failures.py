@@ -28,7 +28,8 @@ class Client:
         assert probe.channel is not None
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(20)
-        self._socket.connect(str(probe.channel.path))
+        with channel_module._short(probe.channel.path) as address:
+            self._socket.connect(address)
         self._lines = self._socket.makefile()
 
     def send(self, request: dict[str, Any]) -> None:
