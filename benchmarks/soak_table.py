@@ -1,10 +1,11 @@
 """The record's experiment table over ten seeds, and while busy loops load the machine.
 
-    python benchmarks/soak_table.py [--seeds 10] [--only ARM]
+    python benchmarks/soak_table.py [--seeds 10] [--only WORD]
 
 Each finished run is a line in `soak_table.jsonl` at once, so a killed soak goes on where it
-stopped. Lines count only for the code they were measured on: a digest over the parts of the tree
-that decide a run. Ends with an error when a figure is not what it has to be.
+stopped. A line counts as run only for the code it was measured on: a digest over the parts of the
+tree that decide a run. The table shows the newest line of each arm and seed, with its commits. Ends
+with an error when a figure is not what it has to be.
 """
 
 from __future__ import annotations
@@ -112,11 +113,12 @@ def table(lines: list[dict[str, Any]]) -> str:
             mean = sum(shares) / len(shares)
             load = ", two busy loops" if busy else ""
             wrong = sum(not is_right(line) for line in of_arm)
+            commits = ", ".join(dict.fromkeys(line["commit"][:8] for line in of_arm))
             rows.append(
                 f"| {arm}{load} | {len(of_arm)} | {100 * min(shares):.1f} | {100 * mean:.1f} | "
-                f"{100 * max(shares):.1f} | {wrong} |"
+                f"{100 * max(shares):.1f} | {wrong} | {commits} |"
             )
-    head = "| arm, 60 sessions | seeds | least % | mean % | most % | outside its bounds |"
+    head = "| arm, 60 sessions | seeds | least % | mean % | most % | outside its bounds | commit |"
     return "\n".join(
         (
             "# The experiment table over many seeds",
@@ -125,7 +127,7 @@ def table(lines: list[dict[str, Any]]) -> str:
             "the judged ones. The zeros are exact counts. Each run is a line of soak_table.jsonl.",
             "",
             head,
-            "|---|---|---|---|---|---|",
+            "|---|---|---|---|---|---|---|",
             *rows,
             "",
             stamp(),
@@ -137,16 +139,17 @@ def table(lines: list[dict[str, Any]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--only", choices=ARMS)
+    parser.add_argument("--only", default="", help="arms whose name holds this word")
     options = parser.parse_args()
     code = code_digest()
     text = LINES.read_text(encoding="utf-8") if LINES.exists() else ""
-    lines = [line for line in map(json.loads, text.splitlines()) if line["code"] == code]
+    everything = [json.loads(line) for line in text.splitlines()]
+    lines = [line for line in everything if line["code"] == code]
     seen = {(line["arm"], line["seed"], line["busy"]) for line in lines}
     wanted = [(arm, seed, False) for seed in range(options.seeds) for arm in ARMS]
     wanted += [(arm, seed, True) for seed in BUSY_SEEDS for arm in BUSY_ARMS]
     for arm, seed, busy in wanted:
-        if (arm, seed, busy) in seen or options.only not in (None, arm):
+        if (arm, seed, busy) in seen or options.only not in arm:
             continue
         line = run(arm, seed, busy=busy)
         with LINES.open("a", encoding="utf-8") as file:
@@ -155,7 +158,8 @@ def main() -> int:
         verdict = "" if is_right(line) else "  <-- OUTSIDE"
         said = f"{arm}, seed {seed}{', busy' * busy}: {100 * share(line):.1f} %"
         print(f"{said}, {line['seconds']} s{verdict}", flush=True)
-    TABLE.write_text(table(lines), encoding="utf-8")
+    newest = {(line["arm"], line["seed"], line["busy"]): line for line in [*everything, *lines]}
+    TABLE.write_text(table(list(newest.values())), encoding="utf-8")
     return int(not all(map(is_right, lines)))
 
 
