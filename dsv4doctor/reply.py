@@ -10,11 +10,21 @@ from dsv4doctor.label import Label
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why there is no response to judge; `kind` is one of `label.FAILURES`."""
+    """Why there is no response to judge; `kind` is one of `label.FAILURES`.
+
+    `is_stranger` says that what answered is no such server: another protocol, or a page.
+    """
 
     kind: Label
     message: str
     http_status: int | None = None
+    is_stranger: bool = False
+
+    @property
+    def is_refusal(self) -> bool:
+        """True where something answered that will not serve such a request, however long one
+        waits: neither silence nor a reply that broke off."""
+        return self.kind is Label.HTTP_ERROR or self.is_stranger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -299,7 +299,9 @@ def _failure_of(error: Exception, endpoint: Endpoint, connect_timeout_s: float) 
         kind, message = Label.PROTOCOL_ERROR, str(cause)
     else:
         message = f"{type(cause).__name__}: {_one_line(cause)}"
-    return HttpFailure(Failure(kind=kind, message=message), unanswered=unanswered)
+    is_stranger = isinstance(cause, aiohttp.ClientResponseError)
+    failure = Failure(kind=kind, message=message, is_stranger=is_stranger)
+    return HttpFailure(failure, unanswered=unanswered)
 
 
 def _disconnected(cause: aiohttp.ServerDisconnectedError, where: str) -> tuple[Label, str, bool]:

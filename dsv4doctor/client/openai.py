@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -205,7 +205,8 @@ class _Intake:
         if not first.lstrip().startswith(b"{"):
             shown = one_line(decode_text(first[:200]))[:80]
             kind = reply.content_type.split(";")[0] or "a body of no stated type"
-            self._problem = _protocol_error(f"answered {kind} instead of events: {shown}")
+            message = f"answered {kind} instead of events: {shown}"
+            self._problem = replace(_protocol_error(message), is_stranger=True)
             return
         self._is_whole = True
         await self._read_whole(reply, first)

@@ -33,7 +33,7 @@ from dsv4doctor.flows.live_target import secrets_of, serving
 from dsv4doctor.load.options import RunOptions
 from dsv4doctor.load.probing import Probed, probe_server
 from dsv4doctor.progress import Progress
-from dsv4doctor.redact import scrub_value
+from dsv4doctor.redact import scrub, scrub_value
 from dsv4doctor.report.diagnose import build_diagnose_report
 from dsv4doctor.report.document import Report
 from dsv4doctor.report.formats import markdown
@@ -96,7 +96,7 @@ def _is_alive(work: Diagnosis) -> bool:
     is nobody's doing that we could see.
 
     Raises:
-        DoctorError: if nothing answers at all.
+        DoctorError: if nothing answers at all, or what answers refuses to generate.
     """
     probed = _probe(work)
     if probed.generates:
@@ -104,6 +104,12 @@ def _is_alive(work: Diagnosis) -> bool:
     if not any(probe.answered for probe in probed.probes):
         base_url = work.bench.endpoint.base_url
         raise DoctorError(f"no answer from {base_url}", "is the server up? check --base-url")
+    if probed.refusal is not None:
+        raise DoctorError(
+            scrub(f"{work.bench.endpoint.base_url} generates nothing: {probed.refusal}",
+                  work.bench.secrets),
+            "check --base-url, --api-key and --model",
+        )  # fmt: skip
     said = {probe.name: probe.status for probe in probed.probes}
     work.notes.append(
         f"The server gave no token before any load (/health says {said.get('/health')}): it stands "

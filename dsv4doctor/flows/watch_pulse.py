@@ -62,7 +62,7 @@ async def take_pulse(
     after = await gauges(http, deadline_s=ROUTE_DEADLINE_S)
     failure = beat.failure
     is_lost = failure is not None and failure.kind is Label.CONNECTION_ERROR
-    is_refused = failure is not None and failure.kind is Label.HTTP_ERROR
+    is_refused = failure is not None and failure.is_refusal and not _is_answer(beat)
     return Pulse(
         at_unix=at_unix,
         connected=not is_refused and not (is_lost and health.status is None),

@@ -42,8 +42,8 @@ class Canary:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
     """One look at the server. `connected` is False where nothing accepts a connection, or every
-    request is refused with an HTTP error. `progressed` says whether the server's token counters
-    grew while it kept us waiting, None without metrics."""
+    request is refused with an HTTP error or by what is no such server. `progressed` says whether
+    the server's token counters grew while it kept us waiting, None without metrics."""
 
     at_unix: float
     connected: bool

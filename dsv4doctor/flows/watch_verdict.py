@@ -27,7 +27,7 @@ REMEDY = {
     State.CORRUPT: "dsv4doctor diagnose --base-url {base_url}",
     State.WEDGED: "take stacks before restarting: dsv4doctor watch --once --base-url {base_url} "
     "--ssh-host HOST --stack-dump; POST /abort_request with abort_all frees many wedges",
-    State.UNREACHABLE: "is the server up? check --base-url",
+    State.UNREACHABLE: "is the server up? check --base-url, --api-key and --model",
 }
 
 

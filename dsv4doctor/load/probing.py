@@ -30,11 +30,13 @@ _GENERATION = "generation"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """All answers; `works` says that tokens were counted by the server while we asked."""
+    """All answers; `works` says that tokens were counted by the server while we asked, `refusal`
+    why the generation was turned down, None where it was served or met silence."""
 
     probes: tuple[Probe, ...]
     gauges: Mapping[str, float]
     works: bool
+    refusal: str | None = None
 
     @property
     def generates(self) -> bool:
@@ -46,17 +48,18 @@ async def probe_server(endpoint: Endpoint, options: RunOptions) -> Probed:
     limit_s = options.probe_timeout_s
     async with HttpClient(endpoint, connect_timeout_s=min(limit_s, 5.0)) as http:
         before = await gauges(http, deadline_s=min(limit_s, 5.0))
-        *routes, generation = await asyncio.gather(
+        health, health_generate, (generation, refusal) = await asyncio.gather(
             _route(http, "/health", limit_s),
             _route(http, "/health_generate", limit_s),
             _generate(http, options),
         )
         after = await gauges(http, deadline_s=min(limit_s, 5.0))
     return Probed(
-        probes=(*routes, generation),
+        probes=(health, health_generate, generation),
         gauges=_telling(after or before or {}),
         # Our own small generation moves the counters as well, if it was answered.
         works=not generation.answered and _has_progressed(before, after),
+        refusal=refusal,
     )
 
 
@@ -78,7 +81,8 @@ async def _route(http: HttpClient, route: str, limit_s: float) -> Probe:
     )
 
 
-async def _generate(http: HttpClient, options: RunOptions) -> Probe:
+async def _generate(http: HttpClient, options: RunOptions) -> tuple[Probe, str | None]:
+    """The probe, and the refusal that it met, if it met one."""
     body = {
         "model": options.model,
         "messages": [{"role": "user", "content": "Say yes."}],
@@ -100,14 +104,17 @@ async def _generate(http: HttpClient, options: RunOptions) -> Probe:
     finally:
         guard.cancel()
     failure = reply.failure
-    return Probe(
+    # Any answer proves that a request passes through, an odd one as well.
+    answered = failure is None or reply.timing.ttft_ms is not None
+    is_refused = failure is not None and failure.is_refusal and not answered
+    probe = Probe(
         name=_GENERATION,
-        # Any answer proves that a request passes through, an odd one as well.
-        answered=failure is None or reply.timing.ttft_ms is not None,
+        answered=answered,
         status=200 if failure is None else failure.http_status,
         seconds=time.perf_counter() - start,
         detail="" if failure is None else failure.message,
     )
+    return probe, probe.detail if is_refused else None
 
 
 def _telling(samples: Mapping[str, float]) -> dict[str, float]:

@@ -141,6 +141,8 @@ def test_every_fault_is_one_clear_failure(canned, case, expected) -> None:
     assert (failure.kind, failure.http_status) == (kind, status)
     assert message in failure.message
     assert failure.message.isprintable()
+    assert failure.is_stranger == (case in {"not_http", "html"})
+    assert failure.is_refusal == (kind is Label.HTTP_ERROR or failure.is_stranger)
 
 
 def test_an_invalid_chunk_header_does_not_hang(canned: str) -> None:

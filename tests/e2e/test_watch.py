@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,38 @@ def test_a_server_that_refuses_is_not_wedged(tmp_path: Path) -> None:
         assert "401" in refused.stdout
         assert "wrong-key" not in refused.stdout + refused.stderr
         assert doctor(*at, "--api-key", "right-key").code == 0
+
+
+class _Page(BaseHTTPRequestHandler):
+    """What lies on a wrong port: a web page, whatever is asked."""
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        page = b"<html>Welcome</html>"
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: requests are no news here."""
+
+
+@pytest.mark.parametrize("command", [("watch", "--once"), ("diagnose",)])
+def test_a_web_page_is_neither_wedged_nor_undecided(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as pages:
+        threading.Thread(target=pages.serve_forever, daemon=True).start()
+        at = f"http://127.0.0.1:{pages.server_address[1]}"
+        done = doctor(*command, "--base-url", at, "--output-dir", tmp_path)
+        pages.shutdown()
+    assert done.code == 3, done.stdout
+    assert "text/html instead of events" in done.stderr
+    assert "check --base-url, --api-key" in done.stderr + done.stdout
 
 
 def scraped(watch: subprocess.Popen[str]) -> str:
