@@ -23,7 +23,9 @@ _PULSE, _STACKS = "Pulse", "Stacks of a wedged server"
 def watch(
     interval: Annotated[
         float,
-        typer.Option("--interval", min=0.1, help="Seconds between pulses.", rich_help_panel=_PULSE),
+        typer.Option(
+            "--interval", min=0.1, max=86400, help="Seconds between pulses.", rich_help_panel=_PULSE
+        ),
     ] = 30.0,
     once: Annotated[
         bool,
@@ -44,7 +46,9 @@ def watch(
     ] = None,
     canaries: Annotated[
         int,
-        typer.Option("--canaries", min=0, help="Canary calls a pulse.", rich_help_panel=_PULSE),
+        typer.Option(
+            "--canaries", min=0, max=64, help="Canary calls a pulse.", rich_help_panel=_PULSE
+        ),
     ] = 1,
     expect_rate: Annotated[
         float,

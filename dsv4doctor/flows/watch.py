@@ -21,7 +21,7 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.client.http import HttpClient
 from dsv4doctor.client.sglang import list_models
 from dsv4doctor.codec import to_builtins
-from dsv4doctor.errors import DoctorError
+from dsv4doctor.errors import DoctorError, Interrupted
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.live_target import scrub_bytes, secrets_of
 from dsv4doctor.flows.watch_metrics import MetricsServer, render
@@ -64,7 +64,7 @@ def run_watch(
     `stacks` takes a dump when the server is wedged.
 
     Raises:
-        DoctorError: if the server was never there.
+        DoctorError: if the metrics' port is taken, or it is stopped before its first pulse is over.
     """
     work = Watching(plan, progress, fail_on, Vigil(plan.slow_ttft_ms), Conversations(plan))
     with ExitStack() as stack:
@@ -74,7 +74,9 @@ def run_watch(
             progress.note(f"metrics on port {metrics.port}")
         try:
             asyncio.run(_watch(work, metrics))
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
+            if work.verdict is None:
+                raise Interrupted("stopped before the first pulse was over") from stop
             progress.note("stopped")
         dumps = _stacks(work, stacks)
         return _conclude(work, dumps)
