@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dsv4doctor.errors import UsageError
+from dsv4doctor.errors import DoctorError, UsageError
 from dsv4doctor.lab.faults import default_index_k, need_disaggregation
 from dsv4doctor.lab.http_launch import (
     DECODE,
@@ -77,7 +77,11 @@ def serve_lab(plan: LabPlan) -> int:
     from dsv4doctor.lab.probing import listening
 
     config = engine_config(options, plan.physics)
-    served = _served(options, config, _writable(options.ground_truth, "--ground-truth"))
+    try:
+        served = _served(options, config, _writable(options.ground_truth, "--ground-truth"))
+    except OSError as problem:
+        said = f"{problem.filename} cannot be written: {problem.strerror}"
+        raise DoctorError(said, "name a file in a folder that can be written") from problem
     log(f"server_args={options.launch_command or 'dsv4doctor lab serve'}", rank="")
     log_boot(options, _pool_sizes(config))
     gc.collect()
