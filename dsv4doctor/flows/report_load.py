@@ -102,7 +102,7 @@ def load_run(path: Path) -> LoadedRun:
     if command != REPRO:
         raise DoctorError(
             f"{path} has no summary: that run of `{command}` was cut short",
-            f"dsv4doctor {command} --resume {path}, or run it again",
+            f"run `dsv4doctor {command}` again: its records.jsonl keeps what was seen",
         )
     return _summed_up(directory)
 
