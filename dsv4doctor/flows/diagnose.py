@@ -167,6 +167,11 @@ def _probe(work: Diagnosis) -> Probed:
 def _conclude(work: Diagnosis, fail_on: Severity) -> DiagnoseOutcome:
     """Sum up, and write what was summed up before it is shown."""
     run = work.bench.run
+    if work.interrupted:
+        work.bench.progress.note(
+            f"interrupted; what was seen is in {run.path}. It cannot be resumed: run "
+            "dsv4doctor diagnose again"
+        )
     facts = DiagnoseFacts(
         run_dir=str(run.path),
         target=work.bench.target,

@@ -15,13 +15,14 @@ from typing import Any
 from dsv4doctor.codec import from_builtins, to_builtins
 from dsv4doctor.errors import EXIT_DONE, DoctorError, UsageError
 from dsv4doctor.flows.report_compare import compared
-from dsv4doctor.flows.report_load import AB, BENCH, REPRO, LoadedRun, load_run
+from dsv4doctor.flows.report_load import AB, BENCH, DIAGNOSE, REPRO, LoadedRun, load_run
 from dsv4doctor.flows.report_page import html_page
 from dsv4doctor.report.ab import build_ab_report
 from dsv4doctor.report.bench import build_bench_report
 from dsv4doctor.report.build import build_repro_report
 from dsv4doctor.report.checksum_live import build_live_report
 from dsv4doctor.report.comparison import build_comparison_report
+from dsv4doctor.report.diagnose import build_diagnose_report
 from dsv4doctor.report.document import Note, Report, Section
 from dsv4doctor.report.formats import console, csv, html, json, markdown
 from dsv4doctor.report.generic import build_generic_report
@@ -127,6 +128,10 @@ def _report_of(run: LoadedRun, publisher: Publisher | None) -> Report:
     if mapping(run.summary.get("live")):
         return build_live_report(
             run.verdict, run.summary["live"], findings=run.findings, exit_code=run.exit_code
+        )
+    if run.command == DIAGNOSE:
+        return build_diagnose_report(
+            run.verdict, run.summary, findings=run.findings, exit_code=run.exit_code
         )
     if run.command != REPRO:
         return build_generic_report(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 REPRO = "repro"
 AB = "ab"
 BENCH = "bench"
+DIAGNOSE = "diagnose"
 # What a record must have to be counted; a line that lost one of these was written by nobody's run.
 _COUNTED = frozenset(
     {"session", "turn", "kind", "aborted", "failure", "primary", "also", "corrupted", "evidence",

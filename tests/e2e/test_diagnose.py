@@ -69,6 +69,7 @@ def test_a_healthy_lab_is_healthy_and_no_cause_is_named(tmp_path: Path) -> None:
     assert {record["arm"] for record in records} == {"load", "values", "aborts"}
     again = doctor("report", done.run_dir)
     assert "healthy" in again.stdout
+    assert "Ruled out" in again.stdout
     assert "Ruled out" in (done.run_dir / "report.md").read_text()
 
 
