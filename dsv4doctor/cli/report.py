@@ -88,16 +88,22 @@ def _refuse_terminal(format_: Format) -> None:
 
 
 def _write(target: Path, content: str | bytes) -> None:
-    """Write whole or not at all: a reader never sees half a report."""
+    """Write whole or not at all: a reader never sees half a report.
+
+    A device or a pipe is written to as it is: a rename would put a file in its place.
+    """
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     if not target.name or target.is_dir():
         raise UsageError(f"--output {target} is a directory", "name a file in it, or - for stdout")
+    is_special = target.exists() and not target.is_file()
     temporary = target.with_name(f".{target.name}.tmp")
     try:
-        temporary.write_bytes(data)
-        temporary.replace(target)
+        (target if is_special else temporary).write_bytes(data)
+        if not is_special:
+            temporary.replace(target)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        if not is_special:
+            temporary.unlink(missing_ok=True)
         raise DoctorError(
             f"cannot write {target}: {error.strerror}", "give another --output, or - for stdout"
         ) from error

@@ -246,12 +246,12 @@ def test_redaction_leaves_no_host_prompt_or_key(tmp_path: Path, format_: str) ->
 
 
 def test_a_run_of_another_command_is_told_too(tmp_path: Path) -> None:
-    path = write_run(tmp_path, [], command="bench", label="levels")
+    path = write_run(tmp_path, [], command="watch", label="levels")
     done = report(tmp_path, path)
     assert done.code == 3
     assert "cut short" in done.stderr
     body = {"levels": [{"max_concurrency": 1, "output_throughput": 54.3}], "errors": 0}
-    document = {"verdict": "same", "exit_code": 0, "bench": body}
+    document = {"verdict": "fine", "exit_code": 0, "watch": body}
     finish_run(path, document)
     done = report(tmp_path, path, "--format", "markdown")
     assert done.code == 0
@@ -280,6 +280,22 @@ def test_what_cannot_be_done_is_said_in_two_lines(
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert "try: " in done.stderr
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    path = write_run(tmp_path, small_run(1, 1))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Both ends, so that neither waits for the other.
+    end = os.open(pipe, os.O_RDWR)
+    try:
+        done = report(tmp_path, path, "--format", "json", "--output", pipe)
+        said = os.read(end, 1 << 16)
+    finally:
+        os.close(end)
+    assert done.code == 0, done.stderr
+    assert json.loads(said)["command"] == "repro"
+    assert pipe.is_fifo()
 
 
 def test_parquet_without_its_library_names_it(bench: Path) -> None:
