@@ -112,6 +112,7 @@ def watch(
     fail_on: options.FailOnFlag = options.FailOn.WARNING,
     as_json: options.AsJson = False,
     no_progress: options.NoProgress = False,
+    no_color: options.NoColor = False,
 ) -> None:
     """Watch a server: real generations and canary tool calls at an interval, until a fault.
 
@@ -147,7 +148,7 @@ def watch(
         argv=tuple(sys.argv),
     )
     stacks = stack_taker(tuple(ssh_host or ()), ssh_config) if stack_dump else None
-    with progress_display(enabled=not no_progress) as progress:
+    with progress_display(enabled=not no_progress, no_color=no_color) as progress:
         outcome = run_watch(plan, progress, fail_on=Severity(fail_on.value), stacks=stacks)
     if as_json:
         emit_json("watch", outcome.verdict, outcome.exit_code, outcome.findings, outcome.body)
