@@ -42,7 +42,8 @@ def check_lengths(plan: BenchPlan) -> None:
         return
     if plan.output_len < FEWEST_OUTPUT_TOKENS:
         raise UsageError(
-            f"--output-len {plan.output_len}", f"give at least {FEWEST_OUTPUT_TOKENS} tokens"
+            f"--output-len {plan.output_len} is too short to judge",
+            f"give at least {FEWEST_OUTPUT_TOKENS} tokens",
         )
     jitter = plan.length_jitter
     shortest, longest = plan.input_len * (1 - jitter), plan.output_len * (1 + jitter)
