@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dsv4doctor.cli.options import AsJson
+from dsv4doctor.cli.options import AsJson, NoColor
 
 
 def ab_plan(
@@ -25,6 +25,7 @@ def ab_plan(
     ] = 0.01,
     seed: Annotated[int, typer.Option("--seed", help="Of the simulated runs.")] = 42,
     as_json: AsJson = False,
+    no_color: NoColor = False,  # nothing here is coloured
 ) -> int:
     """Say how many sessions an arm are needed, or with --sessions what difference they can show."""
     from dsv4doctor.cli.output import emit_json

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dsv4doctor.cli.options import AsJson, IndexK
+from dsv4doctor.cli.options import AsJson, IndexK, NoColor
 
 if TYPE_CHECKING:
     from dsv4doctor.flows.lab_replay import Outcome
@@ -246,6 +246,7 @@ def search(
         Path | None, typer.Option(help="File for the first order that goes wrong.")
     ] = None,
     as_json: AsJson = False,
+    no_color: NoColor = False,  # nothing here is coloured
 ) -> None:
     """Try every order in which about ten operations may happen, under a release's fences and gates.
 
@@ -269,6 +270,7 @@ def replay(
         str | None, typer.Option(help="Under that release's orderings instead.")
     ] = None,
     as_json: AsJson = False,
+    no_color: NoColor = False,  # nothing here is coloured
 ) -> None:
     """Run a kept interleaving or a recorded run again, exactly.
 

@@ -40,6 +40,7 @@ def install(
     remote_prefix: RemotePrefix = None,
     folder: Folder = None,
     as_json: options.AsJson = False,
+    no_color: options.NoColor = False,  # nothing here is coloured
 ) -> None:
     """Write the plugin's folder and print the two lines that the launch needs; nothing runs yet.
 
@@ -57,6 +58,7 @@ def status(
     remote_prefix: RemotePrefix = None,
     folder: Folder = None,
     as_json: options.AsJson = False,
+    no_color: options.NoColor = False,  # nothing here is coloured
 ) -> None:
     """Say whether it is there, which ranks have loaded it, and what they cannot observe.
 
@@ -74,6 +76,7 @@ def remove(
     remote_prefix: RemotePrefix = None,
     folder: Folder = None,
     as_json: options.AsJson = False,
+    no_color: options.NoColor = False,  # nothing here is coloured
 ) -> None:
     """Silence the ranks that have it and remove the folder: nothing of it is left on the host.
 

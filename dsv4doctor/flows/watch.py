@@ -21,7 +21,7 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.client.http import HttpClient
 from dsv4doctor.client.sglang import list_models
 from dsv4doctor.codec import to_builtins
-from dsv4doctor.errors import DoctorError, Interrupted
+from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError, Interrupted
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.live_target import scrub_bytes, secrets_of
 from dsv4doctor.flows.watch_metrics import MetricsServer, render
@@ -78,8 +78,8 @@ def run_watch(
             if work.verdict is None:
                 raise Interrupted("stopped before the first pulse was over") from stop
             progress.note("stopped")
-        dumps = _stacks(work, stacks)
-        return _conclude(work, dumps)
+            return _conclude(work, [], stopped=True)
+        return _conclude(work, _stacks(work, stacks))
 
 
 async def _watch(work: Watching, metrics: MetricsServer | None) -> None:
@@ -161,12 +161,14 @@ def _stacks(
     return stacks()
 
 
-def _conclude(work: Watching, dumps: list[dict[str, object]]) -> WatchOutcome:
+def _conclude(
+    work: Watching, dumps: list[dict[str, object]], *, stopped: bool = False
+) -> WatchOutcome:
     verdict = work.verdict
     state = verdict.state if verdict is not None else State.UNREACHABLE
     findings = findings_of(work)
     body = body_of(work, dumps)
-    code = exit_code_of(state, work.fail_on)
+    code = EXIT_INTERRUPTED if stopped else exit_code_of(state, work.fail_on)
     if work.run is not None:
         work.run.write_findings(to_builtins(findings))
         work.run.write_summary({"verdict": state.value, "exit_code": code, COMMAND: body})

@@ -123,7 +123,8 @@ def test_a_healthy_server_is_fine_for_cron_and_for_prometheus(tmp_path: Path) ->
             text = scraped(watch)
         finally:
             watch.terminate()
-            _, document = ended(watch)
+            code, document = ended(watch)
+    assert code == document["exit_code"] == 130
     assert 'dsv4doctor_watch_state{state="fine"} 1' in text
     assert "dsv4doctor_watch_canaries_corrupted_total 0" in text
     assert document["verdict"] == "fine"
