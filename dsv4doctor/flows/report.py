@@ -104,6 +104,7 @@ def _publisher(runs: Sequence[LoadedRun]) -> Publisher:
         plan = mapping(run.directory.manifest.get("plan"))
         publisher.know_target({"base_url": plan.get("base_url")})
         publisher.know_target(mapping(run.summary.get("target")))
+        publisher.know_place(str(run.directory.path), run.directory.path.name)
     return publisher
 
 
@@ -236,6 +237,6 @@ def _run_body(run: LoadedRun, publisher: Publisher | None) -> dict[str, Any]:
         "command": run.command,
         "verdict": run.verdict,
         "recomputed": run.is_recomputed,
-        "notes": list(run.notes),
+        "notes": [note if publisher is None else publisher.text(note) for note in run.notes],
         "summary": summary,
     }

@@ -79,11 +79,13 @@ class Publisher:
         self.removed = Removed()
         self._known: re.Pattern[str] | None = None
         self._prompts: dict[Any, str] = {}
+        self._places: dict[str, str] = {}
 
     def again(self) -> Publisher:
         """A publisher for another pass over the same records: the same names, its own counts."""
         other = Publisher()
         other.removed.hosts = self.removed.hosts
+        other._places = self._places
         other._learn()
         return other
 
@@ -98,8 +100,14 @@ class Publisher:
                 self._learn_bare(value)
         self._learn()
 
+    def know_place(self, path: str, name: str) -> None:
+        """Learn where a run lies, which tells of a machine and its user; `name` stands for it."""
+        self._places[path] = name
+
     def text(self, text: str) -> str:
-        """`text` without hosts, keys and user names."""
+        """`text` without hosts, keys, user names and the places of runs."""
+        for path, name in self._places.items():
+            text = text.replace(path, name)
         shown = redact_value(text)
         self.removed.counts["keys"] += shown.count(REDACTED) - text.count(REDACTED)
         shown = _URL_HOST.sub(self._hide_url, shown)
