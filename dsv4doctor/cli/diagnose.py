@@ -37,21 +37,8 @@ def diagnose(
         ),
     ] = 20.0,
     seed: options.Seed = 42,
-    stall_timeout: Annotated[
-        float,
-        typer.Option(
-            "--stall-timeout",
-            min=0.1,
-            help="Seconds without a token that count as a stall.",
-            rich_help_panel=_LOAD,
-        ),
-    ] = 30.0,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            "--timeout", min=0.1, help="Seconds a request may take.", rich_help_panel=_LOAD
-        ),
-    ] = 600.0,
+    stall_timeout: options.StallTimeout = 30.0,
+    timeout: options.RequestTimeout = 600.0,
     base_url: options.BaseUrl = None,
     host: options.Host = None,
     port: options.Port = None,

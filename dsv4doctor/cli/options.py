@@ -29,6 +29,7 @@ class FailOn(StrEnum):
 _SERVER = "Server"
 _LAB = "Lab (the embedded miniature deployment)"
 _OUTPUT = "Output"
+_LOAD = "Load"
 
 BaseUrl = Annotated[
     str | None,
@@ -117,6 +118,19 @@ LabOption = Annotated[
 MAX_SEED = 2**63 - 1  # what a signed 64-bit integer holds, here and in every language
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=MAX_SEED, help="Fixes every byte that is sent.")
+]
+StallTimeout = Annotated[
+    float,
+    typer.Option(
+        "--stall-timeout",
+        min=0.1,
+        help="Seconds without a token that count as a stall.",
+        rich_help_panel=_LOAD,
+    ),
+]
+RequestTimeout = Annotated[
+    float,
+    typer.Option("--timeout", min=0.1, help="Seconds a request may take.", rich_help_panel=_LOAD),
 ]
 OutputDir = Annotated[
     Path,
