@@ -12,6 +12,7 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import from_builtins, to_builtins
 from dsv4doctor.experiment.arms import Arm
 from dsv4doctor.experiment.verification import Check, Verification, combine
+from dsv4doctor.flows.tally import commonest
 from dsv4doctor.stats.outcomes import ArmOutcomes, Outcome
 from dsv4doctor.stats.rates import response_rate, session_rate
 
@@ -116,8 +117,8 @@ def arm_body(arm: Arm, blocks: Sequence[BlockResult]) -> dict[str, Any]:
         "corrupted_responses": sum(corrupted for corrupted, _ in per_session),
         "session_rate": session_rate(outcomes.corrupted, outcomes.sessions),
         "response_rate": response_rate(per_session),
-        "by_label": dict(labels.most_common()),
-        "by_failure": dict(failed.most_common()),
+        "by_label": dict(commonest(labels)),
+        "by_failure": dict(commonest(failed)),
         "failures": sum(failed.values()),
         "aborted_by_us": sum(block.aborted_by_us for block in own),
         "wedges": sum(block.wedge is not None for block in own),

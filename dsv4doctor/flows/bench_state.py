@@ -7,6 +7,7 @@ from statistics import fmean
 
 from dsv4doctor.flows.bench_book import BenchBook, BlockFacts
 from dsv4doctor.flows.bench_plan import BenchPlan, BlockPlan
+from dsv4doctor.flows.tally import commonest
 from dsv4doctor.load.runner import Tick
 from dsv4doctor.progress import ReproState
 from dsv4doctor.throughput.metrics import duration_s
@@ -45,7 +46,7 @@ class BenchState:
             responses=book.responses,
             corrupted_responses=book.corrupted,
             failures=book.errors,
-            by_label=tuple(book.tally.by_label.most_common()),
+            by_label=tuple(commonest(book.tally.by_label)),
             tokens_per_s=tick.tokens_per_s,
             elapsed_s=tick.elapsed_s,
             left_s=self._left_s(tick),

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.flows.bench_book import BenchBook, BlockFacts, LevelCounts
+from dsv4doctor.flows.tally import commonest
 from dsv4doctor.stats.blocks import mean_interval
 from dsv4doctor.throughput.metrics import metrics_of
 
@@ -59,9 +60,9 @@ def summarise_bench(
         "levels": levels,
         "responses": book.responses,
         "corrupted_responses": _corrupted(book.levels.values()),
-        "by_label": dict(book.tally.by_label.most_common()),
+        "by_label": dict(commonest(book.tally.by_label)),
         "errors": book.errors,
-        "by_failure": dict(book.tally.by_failure.most_common()),
+        "by_failure": dict(commonest(book.tally.by_failure)),
         "client_lag_ms": worst_lag(lags),
         "timings_valid": all(block.timings_valid for block in whole) if whole else None,
         "wedge": facts.wedge,
@@ -99,9 +100,9 @@ def _level(
         **metrics_of(samples),
         "responses": counts.responses,
         "corrupted_responses": _corrupted([counts]),
-        "by_label": dict(counts.by_label.most_common()),
+        "by_label": dict(commonest(counts.by_label)),
         "errors": counts.errors,
-        "by_failure": dict(counts.by_failure.most_common()),
+        "by_failure": dict(commonest(counts.by_failure)),
         "client_lag_ms": worst_lag(block.client_lag_ms for block in whole),
         "timings_valid": all(block.timings_valid for block in whole) if whole else None,
         "intervals": {name: _interval(blocks, name) for name, _, _ in COMPARED},

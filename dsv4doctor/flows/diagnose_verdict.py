@@ -13,6 +13,7 @@ from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Certainty, Evidence, Finding, Severity
 from dsv4doctor.flows.diagnose_arms import ArmRun
 from dsv4doctor.flows.diagnose_plan import DiagnosePlan
+from dsv4doctor.flows.tally import commonest
 
 EXIT_OF_VERDICT = {
     Conclusion.HEALTHY.value: EXIT_DONE,
@@ -109,7 +110,7 @@ def _arm(name: ArmName, case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
             "corrupted_sessions": tally.corrupted_sessions,
             "failures": tally.failures,
             "aborted_by_us": tally.aborted_by_us,
-            "by_label": dict(tally.by_label.most_common()),
+            "by_label": dict(commonest(tally.by_label)),
             "foreign_responses": len(run.foreign),
             "restored_tokens": run.restored_tokens,
             "proofs": [f"{c.setting}: {c.read}" for c in run.verification.checks],

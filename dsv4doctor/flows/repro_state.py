@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsv4doctor.flows.tally import Tally
+from dsv4doctor.flows.tally import Tally, commonest
 from dsv4doctor.load.runner import Tick
 from dsv4doctor.progress import ReproState
 
@@ -38,7 +38,7 @@ class RunState:
             corrupted_responses=tally.corrupted_responses,
             failures=tally.failures,
             aborted_by_us=tally.aborted_by_us,
-            by_label=tuple(tally.by_label.most_common()),
+            by_label=tuple(commonest(tally.by_label)),
             tokens_per_s=tick.tokens_per_s,
             elapsed_s=tick.elapsed_s,
             left_s=self._left_s(tick),

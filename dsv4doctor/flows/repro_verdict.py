@@ -8,7 +8,7 @@ from typing import Any
 
 from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Evidence, Finding, Severity
-from dsv4doctor.flows.tally import Share, Tally
+from dsv4doctor.flows.tally import Share, Tally, commonest
 from dsv4doctor.stats.percentiles import quantiles
 from dsv4doctor.stats.rates import clean_bound, response_rate, session_rate, upper_bound_clean
 
@@ -105,15 +105,15 @@ def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
         "corrupted_responses": tally.corrupted_responses,
         "corrupted_sessions": tally.corrupted_sessions,
         "failures": tally.failures,
-        "by_failure": dict(tally.by_failure),
+        "by_failure": dict(commonest(tally.by_failure)),
         "aborted_by_us": tally.aborted_by_us,
         "response_rate": response_rate(per_session),
         "session_rate": session_rate(tally.corrupted_sessions, len(tally.by_session)),
         "clean_bound": clean_bound(complete)
         if complete and not tally.corrupted_responses
         else None,
-        "by_label": dict(tally.by_label.most_common()),
-        "also_label": dict(tally.also_label.most_common()),
+        "by_label": dict(commonest(tally.by_label)),
+        "also_label": dict(commonest(tally.also_label)),
         "by_turn": _table(tally.by_turn, "turn"),
         "by_context": _table(tally.by_context, "context_tokens"),
         "by_kind": _table(tally.by_kind, "kind"),
@@ -144,10 +144,9 @@ def _table(groups: Mapping[Any, Share], key: str) -> list[dict[str, Any]]:
 def findings_of(tally: Tally, facts: RunFacts, verdict: str) -> tuple[Finding, ...]:
     """One finding a corrupt label, one for failures, one for a wedge; none for a clean run."""
     found = [_wedge_finding(facts.wedge)] if facts.wedge is not None else []
-    for label, examples in tally.examples.items():
-        if label in tally.by_failure:
-            continue
-        found.append(_label_finding(label, tally, examples))
+    for label, count in commonest(tally.by_label):
+        if label in tally.examples:
+            found.append(_label_finding(label, count, tally))
     if facts.unreachable is not None:
         found.append(_unreachable_finding(facts.unreachable))
     if tally.failures:
@@ -157,15 +156,14 @@ def findings_of(tally: Tally, facts: RunFacts, verdict: str) -> tuple[Finding, .
     return tuple(found)
 
 
-def _label_finding(label: str, tally: Tally, examples: list[dict[str, Any]]) -> Finding:
+def _label_finding(label: str, count: int, tally: Tally) -> Finding:
     evidence = []
-    for record in examples:
+    for record in tally.examples[label]:
         details = record["evidence"] or [{"where": "response", "what": "no detail"}]
         evidence.append(
             Evidence(where=f"records.jsonl {record['id']} {details[0]['where']}",
                      what=details[0]["what"])
         )  # fmt: skip
-    count = tally.by_label[label]
     return Finding(
         rule=label.upper(),
         severity=Severity.ERROR,
@@ -213,7 +211,7 @@ def _unreachable_finding(reason: str) -> Finding:
 
 def _failure_finding(tally: Tally, verdict: str) -> Finding:
     evidence = []
-    for kind, count in tally.by_failure.most_common():
+    for kind, count in commonest(tally.by_failure):
         examples = tally.examples.get(kind)
         detail = f": {examples[0]['failure']['message']}" if examples else ""
         evidence.append(Evidence(where=f"failures.{kind}", what=f"{count} requests{detail}"))

@@ -9,6 +9,7 @@ from typing import Any
 from dsv4doctor.finding import Evidence, Finding, Severity
 from dsv4doctor.flows.scan_records import Judged, Outcome, Unreadable
 from dsv4doctor.flows.scan_trend import Trend, iso
+from dsv4doctor.flows.tally import commonest
 from dsv4doctor.label import Label
 
 _EXAMPLES = 3
@@ -86,7 +87,7 @@ class Tally:
     def findings(self) -> list[Finding]:
         """One finding a label, the commonest first, with places to look at."""
         found: list[Finding] = []
-        for value, count in self.by_label.most_common():
+        for value, count in commonest(self.by_label):
             label = Label(value)
             if label is Label.CLEAN:
                 continue
@@ -120,11 +121,11 @@ class Tally:
         return {
             "records": self.records,
             "unreadable_lines": self.unreadable,
-            "by_label": dict(self.by_label.most_common()),
+            "by_label": dict(commonest(self.by_label)),
             "corrupted": self.corrupted,
-            "also": dict(self.also.most_common()),
+            "also": dict(commonest(self.also)),
             "failures": self.failures,
-            "by_failure": dict(self.by_failure.most_common()),
+            "by_failure": dict(commonest(self.by_failure)),
             "aborted_by_us": self.aborted,
         }
 

@@ -30,6 +30,12 @@ def context_bin(tokens: int) -> int:
     return edge
 
 
+def commonest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Names and counts, the commonest first, equal ones by name: the order in which replies
+    happened to end must not show."""
+    return sorted(counts.items(), key=lambda held: (-held[1], held[0]))
+
+
 @dataclass(slots=True)
 class Share:
     """Judged responses of one group and how many of them were corrupted."""
@@ -139,9 +145,17 @@ class Tally:
         self.last_end_unix = max(end, self.last_end_unix or end)
 
     def _keep_example(self, label: str, record: Mapping[str, Any]) -> None:
+        """The first turns of the first sessions, in whatever order they ended."""
         kept = self.examples.setdefault(label, [])
-        if len(kept) < EXAMPLES_PER_LABEL:
-            kept.append(dict(record))
+        if len(kept) == EXAMPLES_PER_LABEL and _place(record) >= _place(kept[-1]):
+            return
+        kept.append(dict(record))
+        kept.sort(key=_place)
+        del kept[EXAMPLES_PER_LABEL:]
+
+
+def _place(record: Mapping[str, Any]) -> tuple[int, int]:
+    return record["turn"], record["session"]
 
 
 def _context_tokens(record: Mapping[str, Any]) -> int:

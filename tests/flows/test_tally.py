@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -141,3 +142,30 @@ def test_context_bins_widen_with_the_context() -> None:
     assert [context_bin(n) for n in (0, 1023, 1024, 16383, 16384, 40000, 80000)] == [
         0, 0, 1024, 15360, 16384, 32768, 65536,
     ]  # fmt: skip
+
+
+def test_the_order_in_which_replies_ended_does_not_show() -> None:
+    told = [
+        *(corrupt(session, turn) for session in range(6) for turn in (1, 3)),
+        *(record(9, n, primary=label, corrupted=True, also=["salad"])
+          for n, label in enumerate(("unknown_tool", "salad", "empty", "unknown_tool"))),
+        *(failed(session, kind) for session, kind in ((20, "timeout"), (21, "http_error"))),
+        *(record(session) for session in range(30, 40)),
+    ]  # fmt: skip
+
+    def shown(records: list[dict[str, Any]]) -> tuple[Any, ...]:
+        tally = Tally()
+        for each in records:
+            tally.add(each)
+        found = findings_of(tally, facts(), verdict_of(tally, facts()))
+        summary = summarise(tally, facts())
+        counts = {name: list(summary[name].items()) for name in ("by_label", "by_failure")}
+        return found, counts, dict(tally.examples)
+
+    first = shown(told)
+    assert [each.rule for each in first[0][:4]] == [
+        "DSML_LEAK", "UNKNOWN_TOOL", "EMPTY", "SALAD",
+    ]  # fmt: skip
+    for seed in range(20):
+        mixed = random.Random(seed).sample(told, len(told))
+        assert shown(mixed) == first
