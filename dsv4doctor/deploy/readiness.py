@@ -7,8 +7,10 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from dsv4doctor.client.http import HttpClient, HttpFailure
+from dsv4doctor.client.sglang import inspect_server
 from dsv4doctor.client.words import http_failure
 from dsv4doctor.deploy.document import Role
 from dsv4doctor.deploy.launchers.launcher import Snippets
@@ -81,6 +83,17 @@ def answers(endpoint: Endpoint, route: str) -> bool:
                 return False
 
     return asyncio.run(ask())
+
+
+def server_args(endpoint: Endpoint, *, patience_s: float = 0.0) -> dict[str, Any]:
+    """What the server says of its launch; empty where it says nothing. A silent one is asked again
+    for `patience_s`: one that is busy must not pass for one that has no such route."""
+    until = time.monotonic() + patience_s
+    while True:
+        arguments = dict(inspect_server(endpoint, deadline_s=ASK_S).server_args)
+        if arguments or time.monotonic() >= until:
+            return arguments
+        time.sleep(POLL_S)
 
 
 def generate_once(endpoint: Endpoint, model: str, *, deadline_s: float) -> None:

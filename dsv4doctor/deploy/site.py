@@ -7,7 +7,7 @@ deadmen, and only then change anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dsv4doctor.deploy.document import Deployment, HostEntry, Role
 from dsv4doctor.deploy.keeper import Keeper, RoleKept, restore_script
@@ -133,6 +133,18 @@ class Site:
             launcher = LAUNCHERS[role.launcher]
             launcher.start(role, shell, baseline, launches.get(role.name, baseline.launch))
             wait_until_ready(self._watched(role))
+
+    def wait_for_baseline(self) -> None:
+        """Returns when every role that ran before answers again. Log lines are the restore
+        script's to wait for: a role that was left alone has no log that we know of.
+
+        Raises:
+            NotReady: where one does not answer.
+        """
+        for role in self.deployment.roles:
+            if self.baselines[role.name].was_running:
+                asked = replace(role, ready=replace(role.ready, log_line=""))
+                wait_until_ready(replace(self._watched(role), role=asked))
 
     def read_launch(self, role: Role) -> Launch | None:
         """The launch that runs now, as the host shows it."""

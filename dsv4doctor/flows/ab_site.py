@@ -10,12 +10,12 @@ from typing import Any
 
 from dsv4doctor.artifacts.diskfull import told_plainly
 from dsv4doctor.artifacts.store import RunDirectory
-from dsv4doctor.client.sglang import inspect_server, list_models
+from dsv4doctor.client.sglang import list_models
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.deploy.counters import Counters, read_counters
 from dsv4doctor.deploy.document import Role, RoleKind
 from dsv4doctor.deploy.heart import Heart
-from dsv4doctor.deploy.readiness import generate_once
+from dsv4doctor.deploy.readiness import generate_once, server_args
 from dsv4doctor.deploy.site import Released, Site
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.experiment.arms import Arm
@@ -145,9 +145,9 @@ class Relaunched:
             ),
         )
 
-    def _args(self, role: Role) -> dict[str, Any]:
-        info = inspect_server(parse_endpoint(role.url, api_key=self.plan.api_key))
-        return dict(info.server_args)
+    def _args(self, role: Role, *, patience_s: float = 0.0) -> dict[str, Any]:
+        endpoint = parse_endpoint(role.url, api_key=self.plan.api_key)
+        return server_args(endpoint, patience_s=patience_s)
 
     def put_back(self) -> None:
         """Restore, read back, and say what was read; never raises for what a host does."""
@@ -156,23 +156,35 @@ class Relaunched:
         self.evidence += outcome.evidence
         self.restored = outcome.done
         if outcome.done:
-            read = self.site.read_back()
-            self.evidence += read.evidence
-            same, said = self._servers_agree()
-            self.evidence += said
-            self.restored = read.done and same
+            self.restored = self._is_as_before()
         if not self.restored:
             for line in self.evidence:
                 self.progress.note(line)
+
+    def _is_as_before(self) -> bool:
+        """Whether the hosts and the servers themselves show what was recorded."""
+        try:
+            self.site.wait_for_baseline()
+        except DoctorError as error:
+            self.evidence.append(str(error))
+            return False
+        read = self.site.read_back()
+        same, said = self._servers_agree()
+        self.evidence += [*read.evidence, *said]
+        return read.done and same
 
     def _servers_agree(self) -> tuple[bool, list[str]]:
         """Every argument that an arm moved is again what the server said before."""
         same, said = True, []
         for role in self.site.deployment.roles:
             before = self.baseline_args.get(role.name)
-            if before is None:
+            if not before:
                 continue
-            now = self._args(role)
+            now = self._args(role, patience_s=role.ready.timeout_s)
+            if not now:
+                same = False
+                said.append(f"{role.name}: {role.url} no longer answers /server_info")
+                continue
             names = sorted(
                 name
                 for role_name, name in self.moved

@@ -25,7 +25,7 @@ Connect = Callable[[HostEntry], Transport]
 
 # Answers every GET with its own command line and environment; has a child, as SGLang has.
 SERVER = """
-import http.server, json, os, subprocess, sys
+import http.server, json, os, subprocess, sys, time
 port = int(sys.argv[1])
 if "--die" in sys.argv:
     print("RuntimeError: out of memory", flush=True)
@@ -43,6 +43,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 class Server(http.server.ThreadingHTTPServer):
     allow_reuse_address = True
+if "--late" in sys.argv:
+    time.sleep(2)
 server = Server(("127.0.0.1", port), Handler)
 if "--mute" not in sys.argv:
     print("The server is fired up and ready to roll!", flush=True)

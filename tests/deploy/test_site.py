@@ -17,13 +17,16 @@ from dsv4doctor.deploy.document import Deployment, HostEntry
 from dsv4doctor.deploy.heart import Heart
 from dsv4doctor.deploy.keeper import HostHeld
 from dsv4doctor.deploy.launch import Launch
-from dsv4doctor.deploy.readiness import NotReady
+from dsv4doctor.deploy.readiness import NotReady, server_args
 from dsv4doctor.deploy.site import Released, Site
 from dsv4doctor.errors import UsageError
 from dsv4doctor.hosts.transport import HostError
+from dsv4doctor.target import parse_endpoint
 
 pytestmark = pytest.mark.usefixtures("processes")
 
+# What a server on a drowning machine may take.
+LIMIT_S = 60.0
 # Words that break under one layer of quoting too many or too few.
 HOSTILE = (
     "a b",
@@ -205,6 +208,28 @@ def test_a_launch_that_is_never_ready_is_given_up(
         site.apply({"server": replace(baseline, argv=(*baseline.argv, "--mute"))})
     assert site.restore().done
     assert "--mute" not in ask(port)["argv"]
+    site.close()
+    process.wait()
+
+
+@pytest.mark.parametrize("host", ["local"], indirect=True)
+def test_a_baseline_without_a_log_line_is_waited_for(
+    host: HostEntry, connect: Connect, tmp_path: Path
+) -> None:
+    port = free_port()
+    deployment = one_role(host, server_script(tmp_path), port, "--late")
+    role = deployment.roles[0]
+    role = replace(role, ready=replace(role.ready, log_line=""))
+    process = start_baseline(deployment, {"DROPPED": "1"})
+    site = site_of(replace(deployment, roles=(role,)), connect)
+    site.take()
+    site.record()
+    site.apply({"server": arm_of(site.baselines["server"].launch)})
+    assert site.restore().done
+    # The script has no line to wait for, and the server takes two seconds before it listens.
+    site.wait_for_baseline()
+    assert answers(port)
+    assert "argv" in server_args(parse_endpoint(role.url), patience_s=LIMIT_S)
     site.close()
     process.wait()
 

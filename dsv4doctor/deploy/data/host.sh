@@ -42,7 +42,8 @@ tree_of() {
     }'
 }
 
-# stop_process PIDFILE SECONDS: TERM, wait, then KILL for it and whatever it left behind.
+# stop_process PIDFILE SECONDS: TERM, wait, then KILL for it and whatever it left behind. Returns
+# when all of them are gone: until then their ports and their GPU memory are not free.
 stop_process() {
   is_alive "$1" || return 0
   read -r stop_pid stop_start <"$1"
@@ -51,10 +52,11 @@ stop_process() {
   stop_until=$(($(date +%s) + $2))
   while is_alive "$1" && [ "$(date +%s)" -lt "$stop_until" ]; do nap; done
   printf '%s\n' "$stop_tree" | while read -r tree_pid tree_start; do
-    [ -n "$tree_pid" ] && [ "$(start_of "$tree_pid")" = "$tree_start" ] &&
+    while [ -n "$tree_start" ] && [ "$(start_of "$tree_pid")" = "$tree_start" ]; do
       kill -KILL "$tree_pid" 2>/dev/null
+      nap
+    done
   done
-  while is_alive "$1"; do nap; done
   return 0
 }
 
