@@ -13,7 +13,6 @@ from dsv4doctor.cli.checksum_live import live
 from dsv4doctor.cli.console import say
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.errors import EXIT_INTERRUPTED, UsageError
-from dsv4doctor.units import parse_bytes
 
 if TYPE_CHECKING:
     from dsv4doctor.flows.checksum import Outcome
@@ -23,7 +22,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-DEFAULT_SEED = 42
 DEFAULT_TIME_BUDGET_S = 300.0
 DEFAULT_DEPTHS = "1,2,4,8"
 
@@ -125,30 +123,21 @@ def compare(
 
 
 def _on_hosts(action: str, flags: Flags, extra: dict[str, Any] | None = None) -> Outcome:
-    from dsv4doctor.finding import Severity
-    from dsv4doctor.flows.checksum import Targets, refuse_no_host, run_on_hosts
+    from dsv4doctor.flows.checksum import run_on_hosts
 
     job: dict[str, Any] = {
         "action": action,
         "index_k": (flags.index_k or options.IndexK.FP8).value,
-        "seed": DEFAULT_SEED if flags.seed is None else flags.seed,
-        "max_bytes": _bytes(flags.max_bytes),
+        "seed": flags.seed_used,
+        "max_bytes": flags.byte_limit,
         "time_budget_s": flags.time_budget or DEFAULT_TIME_BUDGET_S,
         "require_gpu": flags.require_gpu,
         "gpus": None if flags.gpus is None else _numbers(flags.gpus, "--gpus", least=0),
     }
-    targets = Targets(
-        ssh_hosts=flags.ssh_host,
-        ssh_host_files=flags.ssh_hosts,
-        ssh_config=flags.ssh_config,
-        python=flags.remote_python,
-        prefix=flags.remote_prefix or "",
-    )
-    if flags.ssh_host or flags.ssh_hosts:
-        refuse_no_host(targets)
+    targets = flags.targets()
+    if flags.names_hosts:
         say(f"{action}: one program is sent to each host, run there, and removed")
-    least = Severity((flags.fail_on or options.FailOn.WARNING).value)
-    return run_on_hosts(job | (extra or {}), targets, fail_on=least)
+    return run_on_hosts(job | (extra or {}), targets, fail_on=flags.telling().least)
 
 
 def _finish(outcome: Outcome, flags: Flags) -> None:
@@ -161,18 +150,6 @@ def _finish(outcome: Outcome, flags: Flags) -> None:
     if outcome.exit_code == EXIT_INTERRUPTED:
         say("interrupted; the hosts that had ended are told. Run it again for the others")
     raise typer.Exit(outcome.exit_code)
-
-
-def _bytes(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        value = parse_bytes(text)
-    except UsageError as error:
-        raise UsageError(f"--max-bytes {error}", error.hint) from error
-    if value <= 0:
-        raise UsageError(f"--max-bytes {text!r} leaves nothing", "for example 512MiB or 2GiB")
-    return value
 
 
 def _numbers(text: str, flag: str, *, least: int) -> list[int]:

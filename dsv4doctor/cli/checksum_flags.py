@@ -6,158 +6,118 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.groups import with_groups
+from dsv4doctor.cli.host_flags import HostFlags
+from dsv4doctor.cli.telling import TellingFlags
+from dsv4doctor.errors import UsageError
+from dsv4doctor.units import parse_bytes
 
-_WHERE = "Where"
-
-SshHosts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ssh-host",
-        help="Run there instead of here: [USER@]HOST[:PORT] or a name of ~/.ssh/config; "
-        "repeatable.",
-        rich_help_panel=_WHERE,
-    ),
-]
-SshHostFiles = Annotated[
-    list[Path] | None,
-    typer.Option("--ssh-hosts", help="File of hosts, one a line.", rich_help_panel=_WHERE),
-]
-SshConfig = Annotated[
-    Path | None,
-    typer.Option("--ssh-config", help="Instead of ~/.ssh/config.", rich_help_panel=_WHERE),
-]
-RemotePython = Annotated[
-    str | None,
-    typer.Option(
-        "--remote-python",
-        help="Interpreter there; default: that of the running SGLang, else python3.",
-        rich_help_panel=_WHERE,
-    ),
-]
-RemotePrefix = Annotated[
-    str | None,
-    typer.Option(
-        "--remote-prefix",
-        metavar="CMD",
-        help="Enters a container first, e.g. 'docker exec -i NAME' or 'kubectl exec -i POD --'.",
-        rich_help_panel=_WHERE,
-    ),
-]
-Gpus = Annotated[
-    str | None,
-    typer.Option("--gpus", help="GPUs to use, e.g. 0,3; default: all.", rich_help_panel=_WHERE),
-]
-MaxBytes = Annotated[
-    str | None,
-    typer.Option(
-        "--max-bytes",
-        help="Most device memory to touch, e.g. 512MiB; default: what is free less 1 GiB.",
-        rich_help_panel=_WHERE,
-    ),
-]
-TimeBudget = Annotated[
-    float | None,
-    typer.Option(
-        "--time-budget",
-        min=1,
-        help="Seconds after which no further check begins [default: 300].",
-        rich_help_panel=_WHERE,
-    ),
-]
-RequireGpu = Annotated[
-    bool, typer.Option("--require-gpu", help="No GPU is an error.", rich_help_panel=_WHERE)
-]
-FailOnFlag = Annotated[
-    options.FailOn | None,
-    typer.Option("--fail-on", help="Least severity that makes the exit code 1 [default: warning]."),
-]
-IndexKFlag = Annotated[
-    options.IndexK | None,
-    typer.Option("--index-k", help="Index-K storage [default: fp8; race: all three]."),
-]
-SeedFlag = Annotated[int | None, typer.Option("--seed", help="Fixes every byte [default: 42].")]
+DEFAULT_SEED = 42
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flags:
-    """The flags that every action takes, before it or after it; None or empty: not given."""
+class Flags(HostFlags):
+    """The flags that every action takes, before it or after it; None, empty, False: not given."""
 
-    ssh_host: tuple[str, ...] = ()
-    ssh_hosts: tuple[Path, ...] = ()
-    ssh_config: Path | None = None
-    remote_python: str | None = None
-    remote_prefix: str | None = None
-    gpus: str | None = None
-    max_bytes: str | None = None
-    time_budget: float | None = None
-    require_gpu: bool = False
-    index_k: options.IndexK | None = None
-    seed: int | None = None
-    fail_on: options.FailOn | None = None
-    as_json: bool = False
-    no_color: bool = False
+    gpus: Annotated[
+        str | None, typer.Option("--gpus", help="GPUs to use, e.g. 0,3; default: all.")
+    ] = None
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--max-bytes",
+            help="Most device memory to touch, e.g. 512MiB; default: what is free less 1 GiB.",
+        ),
+    ] = None
+    time_budget: Annotated[
+        float | None,
+        typer.Option(
+            "--time-budget",
+            min=1,
+            help="Seconds after which no further check begins [default: 300].",
+        ),
+    ] = None
+    require_gpu: Annotated[bool, typer.Option("--require-gpu", help="No GPU is an error.")] = False
+    index_k: Annotated[
+        options.IndexK | None,
+        typer.Option("--index-k", help="Index-K storage [default: fp8; race: all three]."),
+    ] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="Fixes every byte [default: 42].")] = (
+        None
+    )
+    fail_on: Annotated[
+        options.FailOn | None,
+        typer.Option(
+            "--fail-on", help="Least severity that makes the exit code 1 [default: warning]."
+        ),
+    ] = None
+    as_json: options.AsJson = False
+    no_color: options.NoColor = False
 
     def over(self, earlier: Flags) -> Flags:
         """These flags, with `earlier` ones where these were not given."""
         given = {
             each.name: getattr(earlier, each.name)
             for each in fields(self)
-            if getattr(self, each.name) in (None, (), False)
+            if _is_absent(getattr(self, each.name))
         }
         return replace(self, **given)
 
+    @property
+    def seed_used(self) -> int:
+        return DEFAULT_SEED if self.seed is None else self.seed
 
-def _shared(
-    ssh_host: SshHosts = None,
-    ssh_hosts: SshHostFiles = None,
-    ssh_config: SshConfig = None,
-    remote_python: RemotePython = None,
-    remote_prefix: RemotePrefix = None,
-    gpus: Gpus = None,
-    max_bytes: MaxBytes = None,
-    time_budget: TimeBudget = None,
-    require_gpu: RequireGpu = False,
-    index_k: IndexKFlag = None,
-    seed: SeedFlag = None,
-    fail_on: FailOnFlag = None,
-    as_json: options.AsJson = False,
-    no_color: options.NoColor = False,
-) -> None:
-    """The shared flags as typer reads them; never called."""
+    def telling(self, *, no_progress: bool = False) -> TellingFlags:
+        """How the outcome is shown, with `--fail-on`'s default where it was not given."""
+        return TellingFlags(
+            fail_on=self.fail_on or options.FailOn.WARNING,
+            as_json=self.as_json,
+            no_progress=no_progress,
+            no_color=self.no_color,
+        )
+
+    @property
+    def byte_limit(self) -> int | None:
+        """`--max-bytes` as a number; None: not given.
+
+        Raises:
+            UsageError: if it is no size, or none at all.
+        """
+        text = self.max_bytes
+        if text is None:
+            return None
+        try:
+            value = parse_bytes(text)
+        except UsageError as error:
+            raise UsageError(f"--max-bytes {error}", error.hint) from error
+        if value <= 0:
+            raise UsageError(f"--max-bytes {text!r} leaves nothing", "for example 512MiB or 2GiB")
+        return value
+
+
+def _is_absent(value: object) -> bool:
+    """By identity: a seed of 0 was given, though it equals False."""
+    return value is None or value is False or value == []
 
 
 def with_flags(action: Callable[..., None]) -> Callable[..., None]:
-    """`action(context, flags, ...)` as a command that takes the shared flags beside its own.
+    """`action(context, flags=..., ...)` as a command that takes the shared flags beside its own.
 
-    Its own parameters come first in `--help`; the shared ones reach it as one `Flags`, over those
-    that were given before the action's name.
+    They reach it as one `Flags`, over those that were given before the action's name.
     """
-    own = inspect.signature(action, eval_str=True).parameters
-    shared = inspect.signature(_shared, eval_str=True).parameters
-    kept = [parameter for name, parameter in own.items() if name != "flags"]
+    signature = inspect.signature(action, eval_str=True)
 
     @functools.wraps(action)
-    def command(**given: Any) -> None:
-        values = {name: given.pop(name) for name in shared}
-        action(**given, flags=_flags(values, given["context"].obj))
+    def merged(*, context: typer.Context, flags: Flags, **own: Any) -> None:
+        earlier = context.obj
+        flags = flags.over(earlier) if isinstance(earlier, Flags) else flags
+        action(context=context, flags=flags, **own)
 
-    parameters = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*kept, *shared.values())
-    ]
-    del command.__wrapped__  # its signature is not the command's
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
-    return command
-
-
-def _flags(values: dict[str, Any], earlier: Any) -> Flags:
-    for name in ("ssh_host", "ssh_hosts"):
-        values[name] = tuple(values[name] or ())
-    flags = Flags(**values)
-    return flags.over(earlier) if isinstance(earlier, Flags) else flags
+    del merged.__wrapped__
+    merged.__signature__ = signature  # type: ignore[attr-defined]
+    return with_groups(merged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,20 +12,12 @@ import typer
 
 from dsv4doctor.cli import options
 from dsv4doctor.cli.checksum_flags import Flags, with_flags
-from dsv4doctor.cli.console import say, stdout_console
-from dsv4doctor.cli.output import emit_json
-from dsv4doctor.cli.target_flags import endpoint_of, lab_of
+from dsv4doctor.cli.target_flags import LabFlags, ServerFlags
 from dsv4doctor.errors import EXIT_INTERRUPTED, UsageError
-from dsv4doctor.units import parse_bytes
 
 if TYPE_CHECKING:
     from dsv4doctor.flows.checksum_live_plan import LivePlan
-    from dsv4doctor.flows.live_target import LabOptions
-    from dsv4doctor.target import Endpoint
 
-_LOAD = "Load"
-_PROBE = "Probe"
-DEFAULT_SEED = 42
 # Enough rounds in the lab for prefixes to be evicted and loaded back.
 DEFAULT_SESSIONS = 60
 
@@ -52,50 +45,29 @@ class Pool(StrEnum):
     C128 = "c128"
 
 
-@with_flags
-def live(
-    context: typer.Context,
-    during: Annotated[
-        During | None,
-        typer.Option(
-            "--during",
-            help="Drive this load meanwhile [default: repro at the lab, else none].",
-            rich_help_panel=_LOAD,
-        ),
-    ] = None,
-    sessions: Annotated[
-        int, typer.Option("--sessions", min=1, help="Sessions of --during.", rich_help_panel=_LOAD)
-    ] = DEFAULT_SESSIONS,
-    turns: Annotated[
-        int | None,
-        typer.Option("--turns", min=1, help="Turns of a session.", rich_help_panel=_LOAD),
-    ] = None,
-    scenario: Annotated[
-        str,
-        typer.Option("--scenario", help="Name or TOML file (see repro/).", rich_help_panel=_LOAD),
-    ] = "tool-calls",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbingFlags:
+    """What the probes are asked to do, and where they answer."""
+
     perturb: Annotated[
         bool | None,
         typer.Option(
             "--perturb/--no-perturb",
             help="Self-test: flip one byte of one page at each hop, digest it, flip it back "
             "[default: only in the lab]. Without it nothing is called clean.",
-            rich_help_panel=_PROBE,
         ),
-    ] = None,
+    ] = None
     perturb_hop: Annotated[
-        list[Hop] | None,
-        typer.Option("--perturb-hop", help="Flip here only; repeatable.", rich_help_panel=_PROBE),
-    ] = None,
+        list[Hop] | None, typer.Option("--perturb-hop", help="Flip here only; repeatable.")
+    ] = None
     pool: Annotated[
         list[Pool] | None,
         typer.Option(
             "--pool",
             help="Observe this pool; repeatable [default: index_k, and c4 too between a prefill "
             "and a decode side].",
-            rich_help_panel=_PROBE,
         ),
-    ] = None,
+    ] = None
     max_share: Annotated[
         float,
         typer.Option(
@@ -103,32 +75,48 @@ def live(
             min=0.0001,
             max=1,
             help="Most of the scheduler's time that digests may take; what is left out is told.",
-            rich_help_panel=_PROBE,
         ),
-    ] = 0.02,
+    ] = 0.02
     probe_dir: Annotated[
         list[str] | None,
         typer.Option(
             "--probe-dir",
             help="Folder of the probes' sockets [default: where `probe install` puts them].",
-            rich_help_panel=_PROBE,
+        ),
+    ] = None
+
+    def on(self, plan: LivePlan) -> LivePlan:
+        """The plan with these wishes; a hop that is named is a wish to flip there."""
+        return replace(
+            plan,
+            perturbs=True if self.perturb_hop and self.perturb is None else self.perturb,
+            hops=tuple(hop.value for hop in self.perturb_hop or ()),
+            folders=tuple(self.probe_dir or ()),
+            pools=tuple(each.value for each in self.pool or ()),
+            max_share=self.max_share,
+        )
+
+
+@with_flags
+def live(
+    context: typer.Context,
+    *,
+    during: Annotated[
+        During | None,
+        typer.Option(
+            "--during", help="Drive this load meanwhile [default: repro at the lab, else none]."
         ),
     ] = None,
-    base_url: options.BaseUrl = None,
-    host: options.Host = None,
-    port: options.Port = None,
-    model: options.Model = None,
-    api_key: options.ApiKey = None,
-    header: options.Headers = None,
-    insecure: options.Insecure = False,
-    lab_index_k: options.LabIndexK = None,
-    lab_hicache: options.LabHicache = None,
-    lab_fault: options.LabFault = None,
-    lab_fix: options.LabFix = None,
-    lab_option: options.LabOption = None,
+    sessions: Annotated[
+        int, typer.Option("--sessions", min=1, help="Sessions of --during.")
+    ] = DEFAULT_SESSIONS,
+    turns: options.Turns = None,
+    scenario: options.ScenarioName = "tool-calls",
+    probing: ProbingFlags,
+    server: ServerFlags,
+    lab: LabFlags,
     output_dir: options.OutputDir = Path("reports"),
     no_progress: options.NoProgress = False,
-    *,
     flags: Flags,
 ) -> None:
     """Follow index-K's bytes inside a running SGLang; name the hop where they change.
@@ -137,74 +125,51 @@ def live(
     arming and disarming. With neither host nor URL it observes the lab.
     Example: dsv4doctor checksum live --ssh-host gpu7 --base-url http://gpu7:30000 --during repro
     """
-    from dsv4doctor.cli.live import progress_display
-    from dsv4doctor.finding import Severity
-    from dsv4doctor.flows.checksum import Targets, refuse_no_host
     from dsv4doctor.flows.checksum_live import run_live
     from dsv4doctor.flows.checksum_live_plan import DEFAULT_WATCH_S, LivePlan
     from dsv4doctor.flows.repro_plan import ReproPlan, load_scenario
 
     _refuse(flags)
-    lab = lab_of(lab_index_k, lab_hicache, lab_fault, lab_fix, lab_option)
-    endpoint = endpoint_of(base_url, host, port, api_key, header, insecure=insecure, lab=lab)
-    targets = Targets(
-        ssh_hosts=flags.ssh_host,
-        ssh_host_files=flags.ssh_hosts,
-        ssh_config=flags.ssh_config,
-        python=flags.remote_python,
-        prefix=flags.remote_prefix or "",
-    )
+    lab_options = lab.asked_for()
     load = ReproPlan(
         scenario=load_scenario(scenario),
         sessions=sessions,
         turns=turns,
-        seed=DEFAULT_SEED if flags.seed is None else flags.seed,
-        endpoint=endpoint,
-        lab=lab,
-        model=model,
+        seed=flags.seed_used,
+        endpoint=server.endpoint(lab_options),
+        lab=lab_options,
+        model=server.model,
         output_dir=output_dir,
         argv=tuple(sys.argv),
     )
     plan = LivePlan(
         load=load,
-        targets=targets,
+        targets=flags.targets(),
         watch_s=flags.time_budget or DEFAULT_WATCH_S,
-        perturbs=True if perturb_hop and perturb is None else perturb,
-        hops=tuple(hop.value for hop in perturb_hop or ()),
-        folders=tuple(probe_dir or ()),
-        pools=tuple(each.value for each in pool or ()),
-        max_bytes_per_step=_bound(flags.max_bytes),
-        max_share=max_share,
+        max_bytes_per_step=flags.byte_limit,
     )
-    if plan.has_hosts:
-        refuse_no_host(targets)
-    plan = _with_load(plan, endpoint, lab, during=during)
-    with progress_display(enabled=not no_progress, no_color=flags.no_color) as progress:
-        least = Severity((flags.fail_on or options.FailOn.WARNING).value)
-        found = run_live(plan, progress, fail_on=least)
-    outcome = found.outcome
-    if flags.as_json:
-        emit_json("checksum", outcome.verdict, outcome.exit_code, outcome.findings, outcome.body)
-    else:
-        from dsv4doctor.report.formats.console import print_report
-
-        print_report(found.report, stdout_console(no_color=flags.no_color))
-    if outcome.exit_code == EXIT_INTERRUPTED:
-        say(f"interrupted; what was seen is saved. To see it: dsv4doctor report {found.run_dir}")
-    raise typer.Exit(outcome.exit_code)
+    plan = _with_load(probing.on(plan), during=during)
+    telling = flags.telling(no_progress=no_progress)
+    with telling.progress() as progress:
+        found = run_live(plan, progress, fail_on=telling.least)
+    hint = f"interrupted; what was seen is saved. To see it: dsv4doctor report {found.run_dir}"
+    telling.finish(
+        "checksum",
+        found.outcome,
+        found.report,
+        body=found.outcome.body,
+        hint=hint if found.outcome.exit_code == EXIT_INTERRUPTED else "",
+    )
 
 
-def _with_load(
-    plan: LivePlan, endpoint: Endpoint | None, lab: LabOptions | None, *, during: During | None
-) -> LivePlan:
+def _with_load(plan: LivePlan, *, during: During | None) -> LivePlan:
     """The plan with what is served meanwhile: the lab is driven, a server only if it is asked for.
 
     Raises:
         UsageError: if a load is asked for and no server is named, or a lab beside hosts.
     """
-    from dataclasses import replace
-
-    if lab is not None and plan.has_hosts:
+    endpoint = plan.load.endpoint
+    if plan.load.lab is not None and plan.has_hosts:
         raise UsageError("--lab-* and --ssh-host contradict each other", "drop one of them")
     if endpoint is None and (plan.has_hosts or plan.folders):
         if during is not None:
@@ -213,15 +178,6 @@ def _with_load(
             )
         return replace(plan, has_server=False, drives=False)
     return replace(plan, drives=during is not None or endpoint is None)
-
-
-def _bound(text: str | None) -> int | None:
-    if text is None:
-        return None
-    value = parse_bytes(text)
-    if value <= 0:
-        raise UsageError(f"--max-bytes {text!r} leaves nothing", "for example 64MiB")
-    return value
 
 
 def _refuse(flags: Flags) -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dsv4doctor.cli import options
-from dsv4doctor.cli.checksum_flags import (
-    RemotePrefix,
-    RemotePython,
-    SshConfig,
-    SshHostFiles,
-    SshHosts,
-)
+from dsv4doctor.cli.groups import with_groups
+from dsv4doctor.cli.host_flags import HostFlags
 
 app = typer.Typer(
     help="Put the plugin that follows index-K's bytes inside SGLang on hosts, ask it, take it "
@@ -32,12 +27,10 @@ Folder = Annotated[
 
 
 @app.command("install")
+@with_groups
 def install(
-    ssh_host: SshHosts = None,
-    ssh_hosts: SshHostFiles = None,
-    ssh_config: SshConfig = None,
-    remote_python: RemotePython = None,
-    remote_prefix: RemotePrefix = None,
+    *,
+    hosts: HostFlags,
     folder: Folder = None,
     as_json: options.AsJson = False,
     no_color: options.NoColor = False,  # nothing here is coloured
@@ -46,16 +39,14 @@ def install(
 
     Example: dsv4doctor probe install --ssh-host gpu7 --ssh-host gpu8
     """
-    _probe("install", _targets(locals()), folder, as_json=as_json)
+    _probe("install", hosts, folder, as_json=as_json)
 
 
 @app.command("status")
+@with_groups
 def status(
-    ssh_host: SshHosts = None,
-    ssh_hosts: SshHostFiles = None,
-    ssh_config: SshConfig = None,
-    remote_python: RemotePython = None,
-    remote_prefix: RemotePrefix = None,
+    *,
+    hosts: HostFlags,
     folder: Folder = None,
     as_json: options.AsJson = False,
     no_color: options.NoColor = False,  # nothing here is coloured
@@ -64,16 +55,14 @@ def status(
 
     Example: dsv4doctor probe status --ssh-host gpu7
     """
-    _probe("status", _targets(locals()), folder, as_json=as_json)
+    _probe("status", hosts, folder, as_json=as_json)
 
 
 @app.command("remove")
+@with_groups
 def remove(
-    ssh_host: SshHosts = None,
-    ssh_hosts: SshHostFiles = None,
-    ssh_config: SshConfig = None,
-    remote_python: RemotePython = None,
-    remote_prefix: RemotePrefix = None,
+    *,
+    hosts: HostFlags,
     folder: Folder = None,
     as_json: options.AsJson = False,
     no_color: options.NoColor = False,  # nothing here is coloured
@@ -82,28 +71,14 @@ def remove(
 
     Example: dsv4doctor probe remove --ssh-host gpu7
     """
-    _probe("remove", _targets(locals()), folder, as_json=as_json)
+    _probe("remove", hosts, folder, as_json=as_json)
 
 
-def _targets(given: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "ssh_hosts": tuple(given["ssh_host"] or ()),
-        "ssh_host_files": tuple(given["ssh_hosts"] or ()),
-        "ssh_config": given["ssh_config"],
-        "python": given["remote_python"],
-        "prefix": given["remote_prefix"] or "",
-    }
-
-
-def _probe(action: str, where: dict[str, Any], folder: str | None, *, as_json: bool) -> None:
+def _probe(action: str, hosts: HostFlags, folder: str | None, *, as_json: bool) -> None:
     from dsv4doctor.cli.output import emit_json
-    from dsv4doctor.flows.checksum import Targets, refuse_no_host
     from dsv4doctor.flows.probe import lines_of, run_probe
 
-    targets = Targets(**where)
-    if targets.ssh_hosts or targets.ssh_host_files:
-        refuse_no_host(targets)
-    outcome = run_probe(action, targets, folder=folder)
+    outcome = run_probe(action, hosts.targets(), folder=folder)
     if as_json:
         emit_json("probe", outcome.verdict, outcome.exit_code, (), outcome.body)
     else:

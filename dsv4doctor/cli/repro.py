@@ -9,33 +9,22 @@ from typing import Annotated
 import typer
 
 from dsv4doctor.cli import options
-from dsv4doctor.cli.console import say, stdout_console
-from dsv4doctor.cli.output import emit_json
+from dsv4doctor.cli.groups import with_groups
 from dsv4doctor.cli.resuming import say_unheeded
-from dsv4doctor.cli.target_flags import endpoint_of, extra_body_of, lab_of
+from dsv4doctor.cli.target_flags import LabFlags, ServerFlags, extra_body_of
+from dsv4doctor.cli.telling import TellingFlags
 
-_LOAD = "Load"
 
-
+@with_groups
 def repro(
-    sessions: Annotated[
-        int, typer.Option("--sessions", min=1, help="Concurrent sessions.", rich_help_panel=_LOAD)
-    ] = 60,
-    turns: Annotated[
-        int | None,
-        typer.Option("--turns", min=1, help="Turns a session.", rich_help_panel=_LOAD),
-    ] = None,
-    scenario: Annotated[
-        str,
-        typer.Option("--scenario", help="Name or TOML file (see repro/).", rich_help_panel=_LOAD),
-    ] = "tool-calls",
+    *,
+    sessions: Annotated[int, typer.Option("--sessions", min=1, help="Concurrent sessions.")] = 60,
+    turns: options.Turns = None,
+    scenario: options.ScenarioName = "tool-calls",
     context_tokens: Annotated[
         str | None,
         typer.Option(
-            "--context-tokens",
-            metavar="A:B",
-            help="Prompt length at the first and the last turn.",
-            rich_help_panel=_LOAD,
+            "--context-tokens", metavar="A:B", help="Prompt length at the first and the last turn."
         ),
     ] = None,
     max_concurrency: Annotated[
@@ -45,48 +34,29 @@ def repro(
             "--concurrency",
             min=1,
             help="Requests in flight; default: one a session.",
-            rich_help_panel=_LOAD,
         ),
     ] = None,
     seed: options.Seed = 42,
     stall_timeout: options.StallTimeout = 30.0,
     timeout: options.RequestTimeout = 600.0,
-    base_url: options.BaseUrl = None,
-    host: options.Host = None,
-    port: options.Port = None,
-    model: options.Model = None,
-    api_key: options.ApiKey = None,
-    header: options.Headers = None,
+    server: ServerFlags,
     extra_request_body: options.ExtraBody = None,
-    insecure: options.Insecure = False,
-    lab_index_k: options.LabIndexK = None,
-    lab_hicache: options.LabHicache = None,
-    lab_fault: options.LabFault = None,
-    lab_fix: options.LabFix = None,
-    lab_option: options.LabOption = None,
+    lab: LabFlags,
     output_dir: options.OutputDir = Path("reports"),
-    resume: Annotated[
-        Path | None,
-        typer.Option("--resume", metavar="RUN_DIR", help="Finish a run that was cut short."),
-    ] = None,
-    fail_on: options.FailOnFlag = options.FailOn.WARNING,
-    as_json: options.AsJson = False,
-    no_progress: options.NoProgress = False,
-    no_color: options.NoColor = False,
+    resume: options.Resume = None,
+    telling: TellingFlags,
 ) -> None:
     """Drive concurrent multi-turn tool-call sessions and classify every response.
 
     Sends load to the deployment at --base-url, or starts the lab when there is none. Reads nothing
     else and changes nothing there. Example: dsv4doctor repro --base-url http://gpu7:30000
     """
-    from dsv4doctor.cli.live import progress_display
-    from dsv4doctor.finding import Severity
     from dsv4doctor.flows.repro import run_repro
     from dsv4doctor.flows.repro_plan import ReproPlan, load_scenario, resumed_plan
 
-    lab = lab_of(lab_index_k, lab_hicache, lab_fault, lab_fix, lab_option)
-    endpoint = endpoint_of(base_url, host, port, api_key, header, insecure=insecure, lab=lab)
-    with progress_display(enabled=not no_progress, no_color=no_color) as progress:
+    lab_options = lab.asked_for()
+    endpoint = server.endpoint(lab_options)
+    with telling.progress() as progress:
         plan = ReproPlan(
             scenario=load_scenario(scenario),
             sessions=sessions,
@@ -94,8 +64,8 @@ def repro(
             seed=seed,
             context_tokens=_context_range(context_tokens),
             endpoint=endpoint,
-            lab=lab,
-            model=model,
+            lab=lab_options,
+            model=server.model,
             extra_body=extra_body_of(extra_request_body),
             max_concurrency=max_concurrency,
             stall_timeout_s=stall_timeout,
@@ -106,16 +76,15 @@ def repro(
         if resume is not None:
             plan = resumed_plan(resume, plan)
             say_unheeded(sys.argv[1:])
-        outcome = run_repro(plan, progress, fail_on=Severity(fail_on.value))
-    if as_json:
-        emit_json("repro", outcome.verdict, outcome.exit_code, outcome.findings, outcome.summary)
-    else:
-        from dsv4doctor.report.formats.console import print_report
-
-        print_report(outcome.report, stdout_console(no_color=no_color))
-    if outcome.resume_hint:
-        say(f"interrupted; what was seen is saved. To finish it: {outcome.resume_hint}")
-    raise typer.Exit(outcome.exit_code)
+        outcome = run_repro(plan, progress, fail_on=telling.least)
+    hint = outcome.resume_hint
+    telling.finish(
+        "repro",
+        outcome,
+        outcome.report,
+        body=outcome.summary,
+        hint=hint and f"interrupted; what was seen is saved. To finish it: {hint}",
+    )
 
 
 def _context_range(text: str | None) -> tuple[int, int] | None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from dsv4doctor.cli import options
 from dsv4doctor.cli.console import say
@@ -14,62 +17,105 @@ if TYPE_CHECKING:
     from dsv4doctor.flows.live_target import LabOptions
     from dsv4doctor.target import Endpoint
 
-DEFAULT_PORT = 30000
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabFlags:
+    """The lab, where no server is named."""
+
+    lab_index_k: Annotated[
+        options.IndexK | None,
+        typer.Option("--lab-index-k", help="Index-K storage of the lab [default: bf16]."),
+    ] = None
+    lab_hicache: Annotated[
+        options.OnOff | None,
+        typer.Option("--lab-hicache", help="HiCache in the lab [default: on]."),
+    ] = None
+    lab_fault: Annotated[
+        list[str] | None,
+        typer.Option("--lab-fault", help="Fault of the lab [default: index-race]."),
+    ] = None
+    lab_fix: Annotated[
+        list[str] | None,
+        typer.Option("--lab-fix", help="Fix applied in the lab, e.g. index-gate."),
+    ] = None
+    lab_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lab-option",
+            help="Further `lab serve` switch as NAME=VALUE, e.g. device-pages=620; repeatable.",
+        ),
+    ] = None
+
+    def asked_for(self) -> LabOptions | None:
+        """The lab that they ask for; None when none was given.
+
+        Raises:
+            UsageError: if a fault does not exist, or a switch is no NAME=VALUE.
+        """
+        from dsv4doctor.flows.lab import default_index_k
+        from dsv4doctor.flows.live_target import LabOptions
+
+        if self == LabFlags():
+            return None
+        faults = tuple(self.lab_fault or LabOptions().faults)
+        return LabOptions(
+            index_k=self.lab_index_k.value if self.lab_index_k else default_index_k(faults),
+            hicache=self.lab_hicache is not options.OnOff.OFF,
+            faults=faults,
+            fixes=tuple(self.lab_fix or ()),
+            switches=tuple(_name_value(item, "--lab-option") for item in self.lab_option or ()),
+        )
 
 
-def lab_of(
-    index_k: options.IndexK | None,
-    hicache: options.OnOff | None,
-    fault: list[str] | None,
-    fix: list[str] | None,
-    extra: list[str] | None,
-) -> LabOptions | None:
-    """The lab that the `--lab-*` flags ask for; None when none was given."""
-    from dsv4doctor.flows.lab import default_index_k
-    from dsv4doctor.flows.live_target import LabOptions
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFlags:
+    """A server, and what it takes to be let in."""
 
-    if index_k is None and hicache is None and not fault and not fix and not extra:
-        return None
-    faults = tuple(fault or LabOptions().faults)
-    return LabOptions(
-        index_k=index_k.value if index_k else default_index_k(faults),
-        hicache=hicache is not options.OnOff.OFF,
-        faults=faults,
-        fixes=tuple(fix or ()),
-        switches=tuple(_name_value(item, "--lab-option") for item in extra or ()),
-    )
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            "--base-url",
+            envvar="OPENAI_BASE_URL",
+            help="Server root, with or without /v1. Without it the lab is started.",
+        ),
+    ] = None
+    host: options.Host = None
+    port: options.Port = None
+    model: options.Model = None
+    api_key: options.ApiKey = None
+    header: options.Headers = None
+    insecure: options.Insecure = False
 
+    def endpoint(self, lab: LabOptions | None) -> Endpoint | None:
+        """The server that they name; None for the lab.
 
-def endpoint_of(
-    base_url: str | None,
-    host: str | None,
-    port: int | None,
-    api_key: str | None,
-    header: list[str] | None,
-    *,
-    insecure: bool,
-    lab: LabOptions | None,
-) -> Endpoint | None:
-    """The server that the flags name; None for the lab."""
-    from dsv4doctor.target import parse_endpoint
+        Raises:
+            UsageError: if a server is typed beside `lab`, or what names it cannot be read.
+        """
+        from dsv4doctor.target import parse_endpoint
 
-    headers = tuple(_name_value(item, "--header") for item in header or ())
-    if lab is not None:
-        if (base_url and _was_typed("--base-url")) or host or port:
-            raise UsageError(
-                "a server and --lab-* flags were both given",
-                "drop --base-url/--host/--port to use the lab, or the --lab-* flags",
-            )
-        return None
-    if base_url and (host or port):
-        say("--host and --port are ignored beside --base-url")
-    if not base_url and (host or port):
-        base_url = f"http://{host or '127.0.0.1'}:{port or DEFAULT_PORT}"
-    if not base_url:
-        return None
-    if insecure:
-        say("TLS certificates are not verified (--insecure)")
-    return parse_endpoint(base_url, api_key=api_key, headers=headers, verify_tls=not insecure)
+        headers = tuple(_name_value(item, "--header") for item in self.header or ())
+        is_host_given = bool(self.host or self.port)
+        if lab is not None:
+            if (self.base_url and _was_typed("--base-url")) or is_host_given:
+                raise UsageError(
+                    "a server and --lab-* flags were both given",
+                    "drop --base-url/--host/--port to use the lab, or the --lab-* flags",
+                )
+            return None
+        if self.base_url and is_host_given:
+            say("--host and --port are ignored beside --base-url")
+        if not (self.base_url or is_host_given):
+            return None
+        if self.insecure:
+            say("TLS certificates are not verified (--insecure)")
+        return parse_endpoint(
+            self.base_url
+            or f"http://{self.host or '127.0.0.1'}:{self.port or options.DEFAULT_PORT}",
+            api_key=self.api_key,
+            headers=headers,
+            verify_tls=not self.insecure,
+        )
 
 
 def _was_typed(flag: str) -> bool:

@@ -11,7 +11,7 @@ import typer
 
 from dsv4doctor.cli import options
 from dsv4doctor.cli.output import emit_json
-from dsv4doctor.cli.target_flags import endpoint_of, extra_body_of
+from dsv4doctor.cli.target_flags import ServerFlags, extra_body_of
 from dsv4doctor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def watch(
     from dsv4doctor.flows.watch import run_watch, stack_taker
     from dsv4doctor.flows.watch_plan import WatchPlan
 
-    endpoint = endpoint_of(base_url, None, None, api_key, header, insecure=insecure, lab=None)
+    server = ServerFlags(base_url=base_url, api_key=api_key, header=header, insecure=insecure)
+    endpoint = server.endpoint(lab=None)
     if endpoint is None:
         raise UsageError("no server to watch", "give --base-url, or set OPENAI_BASE_URL")
     if stack_dump and not ssh_host:

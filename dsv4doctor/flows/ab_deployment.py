@@ -17,7 +17,6 @@ from dsv4doctor.deploy.site import Site
 from dsv4doctor.flows.ab_setup import AbPlan
 from dsv4doctor.hosts.local import LocalTransport
 from dsv4doctor.hosts.transport import Transport
-from dsv4doctor.lab.deployment import switch_words
 from dsv4doctor.redact import redact_argv, redact_value
 
 # What of it the run directory keeps, without secrets.
@@ -45,16 +44,12 @@ def deployment_of(plan: AbPlan, run_dir: Path) -> Deployment:
     if plan.deployment is not None:
         return read_deployment(plan.deployment)
     lab = plan.lab
-    words = ["--enable-hierarchical-cache"] if lab.hicache else []
-    for name, values in (("--fault", lab.faults), ("--fix", lab.fixes)):
-        words += [word for value in values for word in (name, value)]
-    words += switch_words(lab.switches)
     return lab_deployment(
         python=sys.executable,
         port=free_port(),
         folder=str((run_dir / HOST_FOLDER).resolve()),
         seed=plan.seed,
-        baseline=LabBaseline(argv=tuple(words), index_k=lab.index_k),
+        baseline=LabBaseline(argv=tuple(lab.behaviour()), index_k=lab.index_k),
     )
 
 

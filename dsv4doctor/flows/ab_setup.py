@@ -13,9 +13,11 @@ from dsv4doctor.errors import UsageError
 from dsv4doctor.experiment.arms import Arm, ArmKind, Honoured, parse_arms
 from dsv4doctor.experiment.blocks import Block, plan_blocks
 from dsv4doctor.experiment.factors import CLIENT_FACTORS, SERVER_FACTORS
+from dsv4doctor.flows.saved_target import lab_fields, lab_from_fields
+from dsv4doctor.lab.deployment import LabOptions
 from dsv4doctor.scenario import Scenario
 
-__all__ = ["AbPlan", "ArmKind", "LabChoice", "parse_arms", "resumed"]
+__all__ = ["AbPlan", "ArmKind", "LabOptions", "parse_arms", "resumed"]
 
 COMMAND = "ab"
 DEFAULT_ROUNDS = 2
@@ -25,17 +27,6 @@ DEFAULT_DEADMAN_S = 600
 CLIENT_HONOURED: Mapping[str, frozenset[str] | None] = dict.fromkeys(
     factor.name for factor in CLIENT_FACTORS
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabChoice:
-    """The lab's baseline, where the lab is what is experimented on."""
-
-    index_k: str = "bf16"
-    hicache: bool = True
-    faults: tuple[str, ...] = ("index-race",)
-    fixes: tuple[str, ...] = ()
-    switches: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +53,7 @@ class AbPlan:
     deployment: Path | None = None
     base_url: str | None = None
     ssh_config: Path | None = None
-    lab: LabChoice = LabChoice()
+    lab: LabOptions = field(default_factory=LabOptions)
     model: str | None = None
     api_key: str | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
@@ -95,7 +86,9 @@ class AbPlan:
         left_out = {"output_dir", "api_key", "argv", "resume", "ssh_config"}
         fields = {name: getattr(self, name) for name in self.__slots__ if name not in left_out}
         fields["deployment"] = self.deployment and str(self.deployment.resolve())
-        return {name: to_builtins(value) for name, value in fields.items()}
+        return {name: to_builtins(value) for name, value in fields.items()} | {
+            "lab": lab_fields(self.lab)
+        }
 
 
 def resumed(run_dir: Path, given: AbPlan) -> AbPlan:
@@ -122,20 +115,15 @@ def _fields_on_disk(run_dir: Path) -> dict[str, Any]:
     plan = manifest.get("plan")
     if manifest.get("command") != COMMAND or not isinstance(plan, Mapping):
         raise UsageError(f"{run_dir} is no run of `ab`", "give a directory that ab made")
-    kinds: dict[str, Any] = {
-        "arms": tuple[Arm, ...],
-        "scenario": Scenario,
-        "lab": LabChoice,
-    }
     try:
-        fields = {
-            name: from_builtins(kinds[name], value) if name in kinds else value
-            for name, value in plan.items()
-        }
+        fields = dict(plan)
+        fields["arms"] = from_builtins(tuple[Arm, ...], plan["arms"])
+        fields["scenario"] = from_builtins(Scenario, plan["scenario"])
+        fields["lab"] = lab_from_fields(plan["lab"])
         if fields["deployment"] is not None:
             fields["deployment"] = Path(fields["deployment"])
         AbPlan(**fields, output_dir=run_dir)
-    except (ShapeError, TypeError, KeyError) as error:
+    except (ShapeError, TypeError, ValueError, KeyError) as error:
         raise UsageError(
             f"{run_dir}/run.json is damaged: {error}", "start a new experiment"
         ) from error

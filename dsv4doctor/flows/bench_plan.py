@@ -13,7 +13,7 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.canary import MAX_SESSIONS
 from dsv4doctor.errors import UsageError
 from dsv4doctor.flows.live_target import LabOptions
-from dsv4doctor.flows.repro_plan import lab_fields, lab_from_fields, same_endpoint
+from dsv4doctor.flows.saved_target import lab_fields, lab_from_fields, same_endpoint
 from dsv4doctor.load.arrivals import Arrival
 from dsv4doctor.target import Endpoint
 

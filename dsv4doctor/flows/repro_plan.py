@@ -11,16 +11,13 @@ from dsv4doctor.artifacts.catalog import load_scenario
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import ShapeError, from_builtins, to_builtins
 from dsv4doctor.errors import UsageError
+from dsv4doctor.flows.saved_target import lab_fields, lab_from_fields, same_endpoint
 from dsv4doctor.lab.deployment import LabOptions
 from dsv4doctor.load.schedule import build_session
 from dsv4doctor.scenario import Scenario
-from dsv4doctor.target import Endpoint, parse_endpoint
+from dsv4doctor.target import Endpoint
 
 __all__ = ["LabOptions", "ReproPlan", "load_scenario", "resumed_plan"]
-
-
-# What of the lab's options a resumed run has to start again; the rest is this process's business.
-_LAB_FIELDS = ("index_k", "hicache", "faults", "fixes", "switches")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,43 +114,3 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
         raise UsageError(
             f"{run_dir}/run.json is damaged: {error}", "start a new run; its records still load"
         ) from error
-
-
-def lab_from_fields(fields: Mapping[str, Any] | None) -> LabOptions | None:
-    """The lab that a manifest tells of; None where the run had a server.
-
-    Raises:
-        KeyError, TypeError, ValueError: if the fields are damaged.
-    """
-    if fields is None:
-        return None
-    return LabOptions(
-        index_k=str(fields["index_k"]),
-        hicache=bool(fields["hicache"]),
-        faults=tuple(fields["faults"]),
-        fixes=tuple(fields["fixes"]),
-        switches=tuple((str(name), str(value)) for name, value in fields["switches"]),
-    )
-
-
-def lab_fields(lab: LabOptions) -> dict[str, Any]:
-    """What a manifest keeps of a lab, as JSON types."""
-    return {name: to_builtins(getattr(lab, name)) for name in _LAB_FIELDS}
-
-
-def same_endpoint(run_dir: Path, base_url: str | None, given: Endpoint | None) -> Endpoint | None:
-    """The server of a run that is resumed, with the credentials given now; None for the lab.
-
-    Raises:
-        UsageError: if another server is given.
-    """
-    if base_url is None:
-        return None
-    if given is None:
-        return parse_endpoint(base_url)
-    if given.base_url != base_url:
-        raise UsageError(
-            f"{run_dir} was a run against {base_url}, not {given.base_url}",
-            "resume it against the same server, or start a new run",
-        )
-    return given

@@ -59,14 +59,16 @@ class LabOptions:
     def arguments(self) -> list[str]:
         """The command line behind `lab serve`."""
         arguments = ["--index-k", self.index_k, "--seed", str(self.seed), "--exit-with-stdin"]
-        if self.hicache:
-            arguments.append("--enable-hierarchical-cache")
-        for name, values in (("--fault", self.faults), ("--fix", self.fixes)):
-            for value in values:
-                arguments += [name, value]
         if self.ground_truth is not None:
             arguments += ["--ground-truth", str(self.ground_truth)]
-        return arguments + switch_words(self.switches)
+        return arguments + self.behaviour()
+
+    def behaviour(self) -> list[str]:
+        """Of the command line what the lab serves like, beside the index-K format."""
+        words = ["--enable-hierarchical-cache"] if self.hicache else []
+        for name, values in (("--fault", self.faults), ("--fix", self.fixes)):
+            words += [word for value in values for word in (name, value)]
+        return words + switch_words(self.switches)
 
 
 def switch_words(switches: Iterable[tuple[str, str]]) -> list[str]:
