@@ -1,4 +1,4 @@
-"""Bytes and token counts as people write them: parsed from `141 GiB` or `32K`, printed alike."""
+"""Counts as people write them: `1 response`, `32K` tokens, `141 GiB`; sizes are parsed alike."""
 
 from __future__ import annotations
 
@@ -73,3 +73,8 @@ def format_bytes(count: float) -> str:
 def format_tokens(count: float) -> str:
     """`count` with thousands separated: `3,395,840`."""
     return f"{count:,.0f}"
+
+
+def many(number: int, noun: str, plural: str = "") -> str:
+    """`1 response`, `2,000 responses`; `plural` where an s does not make it."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsv4doctor.errors import UsageError
-from dsv4doctor.units import format_bytes, format_tokens, parse_bytes, parse_tokens
+from dsv4doctor.units import format_bytes, format_tokens, many, parse_bytes, parse_tokens
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,17 @@ def test_printed() -> None:
     assert format_bytes(13_329_191) == "12.7 MiB"
     assert format_bytes(512) == "512 B"
     assert format_tokens(3_692_288) == "3,692,288"
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "said"),
+    [
+        (1, ("pulse",), "1 pulse"),
+        (0, ("pulse",), "0 pulses"),
+        (2000, ("pulse",), "2,000 pulses"),
+        (1, ("reply", "replies"), "1 reply"),
+        (2, ("reply", "replies"), "2 replies"),
+    ],
+)
+def test_one_is_one_and_more_are_many(number: int, words: tuple[str, ...], said: str) -> None:
+    assert many(number, *words) == said

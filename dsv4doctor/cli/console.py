@@ -10,14 +10,37 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPE_WIDTH = 100  # columns of a rendering that goes to a file or a CI log
+# Fewer show nothing of a table; more than a screen has only costs blanks.
+_NARROWEST, _WIDEST = 20, 1000
+
+
+def asked_width() -> int | None:
+    """The columns that COLUMNS asks for, within reason; None where it says nothing usable."""
+    told = os.environ.get("COLUMNS", "").strip()
+    if not (told.isascii() and told.isdigit()) or int(told[:9]) == 0:
+        return None
+    return min(_WIDEST, max(_NARROWEST, int(told[:9])))
+
+
+def result_width() -> int | None:
+    """The width of a result: COLUMNS, else the terminal's own (None), else that of a pipe."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return asked_width() or (None if is_terminal else PIPE_WIDTH)
 
 
 def stdout_console(*, no_color: bool = False) -> Console:
-    """The console for results; plain and of fixed width when stdout is no terminal."""
+    """The console for results; plain when stdout is no terminal, and then as wide as COLUMNS says.
+
+    A terminal of no columns (a serial line, some CI runners) is taken for a pipe.
+    """
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
-    return Console(no_color=no_color or None, highlight=False, soft_wrap=False, width=width)
+    console = Console(
+        no_color=no_color or None, highlight=False, soft_wrap=False, width=result_width()
+    )
+    if console.width < 1:
+        console.width = PIPE_WIDTH
+    return console
 
 
 def stderr_console(*, no_color: bool = False) -> Console:

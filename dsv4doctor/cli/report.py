@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dsv4doctor.cli import options
-from dsv4doctor.cli.console import say, stdout_console
+from dsv4doctor.cli.console import asked_width, say, stdout_console
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.errors import DoctorError, UsageError
 
@@ -110,12 +110,15 @@ def _write(target: Path, content: str | bytes) -> None:
 
 
 def _print(outcome: ReportOutcome, format_: Format, *, no_color: bool) -> None:
-    if format_ is Format.CONSOLE and outcome.report is not None and sys.stdout.isatty():
-        from dsv4doctor.report.formats.console import print_report
-
-        print_report(outcome.report, stdout_console(no_color=no_color))
-        return
     data = outcome.content
+    if format_ is Format.CONSOLE and outcome.report is not None:
+        from dsv4doctor.report.formats.console import print_report, render
+
+        if sys.stdout.isatty():
+            print_report(outcome.report, stdout_console(no_color=no_color))
+            return
+        if width := asked_width():
+            data = render(outcome.report, width=width)
     sys.stdout.flush()
     sys.stdout.buffer.write(
         data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dsv4doctor.cli import options
-from dsv4doctor.cli.console import say, stdout_console
+from dsv4doctor.cli.console import asked_width, say, stdout_console
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.errors import UsageError
 
@@ -83,7 +82,7 @@ def _print(result: ScanResult, *, no_color: bool) -> None:
 
     console = stdout_console(no_color=no_color)
     # In a file a line stays whole, for `grep`; where somebody looks, it fits.
-    is_read = sys.stdout.isatty() or "COLUMNS" in os.environ
+    is_read = sys.stdout.isatty() or asked_width() is not None
     for line in lines_of(result, groups_shown=_GROUPS_SHOWN):
         for piece in wrapped(line, console) if is_read else (line,):
             console.print(piece, markup=False, highlight=False, soft_wrap=True)

@@ -36,8 +36,8 @@ from dsv4doctor.flows.live_target import Inspection, first_model, secrets_of, se
 from dsv4doctor.flows.repro_drive import Work, drive
 from dsv4doctor.progress import Progress
 from dsv4doctor.redact import scrub_value
-from dsv4doctor.report.wording import many
 from dsv4doctor.target import Endpoint
+from dsv4doctor.units import many
 
 if TYPE_CHECKING:
     from dsv4doctor.report.document import Report

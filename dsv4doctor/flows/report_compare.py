@@ -8,9 +8,9 @@ from typing import Any
 from dsv4doctor.errors import UsageError
 from dsv4doctor.flows.report_load import REPRO, LoadedRun
 from dsv4doctor.report.comparison import RunComparison, RunEntry
-from dsv4doctor.report.wording import many
 from dsv4doctor.stats.decide import Looking, Rules, judge, overall
 from dsv4doctor.stats.outcomes import ArmOutcomes, Outcome
+from dsv4doctor.units import many
 
 # What two runs have to share for their rates to be about the same thing.
 _SHARED = ("scenario", "turns", "context_tokens")

@@ -19,7 +19,8 @@ from dsv4doctor.report.document import (
     Tone,
 )
 from dsv4doctor.report.forest import forest_line, forest_scale
-from dsv4doctor.report.wording import NO_VALUE, count, many, moment, percent
+from dsv4doctor.report.wording import NO_VALUE, count, moment, percent
+from dsv4doctor.units import many
 
 _TONES = {"differ": Tone.BAD, "equivalent": Tone.GOOD, "undecided": Tone.CAUTION}
 _VERDICT_TONES = {"differ": Tone.BAD, "equivalent": Tone.GOOD, "undecided": Tone.PLAIN}

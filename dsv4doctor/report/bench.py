@@ -13,7 +13,8 @@ from dsv4doctor.report.document import Block, Column, Facts, Note, Report, Secti
 from dsv4doctor.report.examples import example_section, worst_examples
 from dsv4doctor.report.members import integer, mapping, number, sequence
 from dsv4doctor.report.server import server_section
-from dsv4doctor.report.wording import NO_VALUE, count, many, milliseconds, share_of
+from dsv4doctor.report.wording import NO_VALUE, count, milliseconds, share_of
+from dsv4doctor.units import many
 
 _TONES = {
     "corrupted": Tone.BAD,

@@ -14,7 +14,8 @@ from dsv4doctor.report.members import integer, mapping
 from dsv4doctor.report.next_steps import next_steps
 from dsv4doctor.report.server import server_section
 from dsv4doctor.report.wedge import wedge_section
-from dsv4doctor.report.wording import many, moment, percent, rate_sentence
+from dsv4doctor.report.wording import moment, percent, rate_sentence
+from dsv4doctor.units import many
 
 _EXAMPLES_SHOWN = 3
 _TONES = {

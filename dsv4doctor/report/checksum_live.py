@@ -20,7 +20,8 @@ from dsv4doctor.report.document import (
     Tone,
 )
 from dsv4doctor.report.members import integer, mapping, number, sequence
-from dsv4doctor.report.wording import NO_VALUE, count, many, milliseconds, percent
+from dsv4doctor.report.wording import NO_VALUE, count, milliseconds, percent
+from dsv4doctor.units import many
 
 _TONES = {
     "changed": Tone.BAD,

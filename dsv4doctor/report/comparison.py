@@ -18,7 +18,8 @@ from dsv4doctor.report.document import (
     Tone,
 )
 from dsv4doctor.report.members import integer, mapping, number
-from dsv4doctor.report.wording import NO_VALUE, count, many, milliseconds, moment, percent
+from dsv4doctor.report.wording import NO_VALUE, count, milliseconds, moment, percent
+from dsv4doctor.units import many
 from dsv4doctor.verdict import Comparison
 
 _TONES = {"differ": Tone.BAD, "equivalent": Tone.GOOD, "undecided": Tone.CAUTION}

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from dsv4doctor.redact import REDACTED, redact_value
 from dsv4doctor.report.members import mapping, sequence
-from dsv4doctor.report.wording import many
+from dsv4doctor.units import many
 
 # Pieces of a prompt at least so long are its text; shorter ones are words that any reply may use,
 # and the planted codes (14 characters), without which nothing could be shown.

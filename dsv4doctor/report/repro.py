@@ -13,10 +13,10 @@ from dsv4doctor.report.wording import (
     LABEL_MEANINGS,
     NO_VALUE,
     count,
-    many,
     milliseconds,
     percent,
 )
+from dsv4doctor.units import many
 
 # Below this many samples the 99th percentile is the largest one by another name.
 _SAMPLES_FOR_P99 = 100

@@ -9,7 +9,7 @@ from typing import Any
 
 from dsv4doctor.report.document import Block, Command, Facts, Note, Section
 from dsv4doctor.report.members import mapping
-from dsv4doctor.report.wording import many
+from dsv4doctor.units import many
 
 # The launch arguments that decide about KV, index and output; the rest stay in summary.json.
 _TELLING_ARGUMENTS = (

@@ -7,7 +7,8 @@ from typing import Any
 
 from dsv4doctor.report.document import Block, Column, Facts, Section, Table
 from dsv4doctor.report.members import mapping, number, sequence
-from dsv4doctor.report.wording import NO_VALUE, many, moment
+from dsv4doctor.report.wording import NO_VALUE, moment
+from dsv4doctor.units import many
 
 _STUCK_SHOWN = 8
 

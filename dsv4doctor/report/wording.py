@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from dsv4doctor.units import many
+
 # What each label means, for a reader who meets it for the first time.
 LABEL_MEANINGS: Mapping[str, str] = {
     "clean": "as asked for",
@@ -62,11 +64,6 @@ def percent(share: float | None) -> str:
 def count(number: Any) -> str:
     """A count with thousands parted; `–` where it is unknown."""
     return f"{number:,}" if isinstance(number, int) else NO_VALUE
-
-
-def many(number: int, noun: str) -> str:
-    """`1 response`, `2,000 responses`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def share_of(part: int, whole: int) -> str:

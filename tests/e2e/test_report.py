@@ -41,10 +41,12 @@ SUFFIXES = {"console": "txt", "markdown": "md", "html": "html"}
 
 def run_in(folder: Path, *arguments: str | Path, text: bool = True) -> Any:
     """The command in `folder`, so that no report holds a path of this machine."""
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "NO_COLOR": "1"}
+    env.pop("COLUMNS", None)  # whoever runs the tests may have a width of their own
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "NO_COLOR": "1"},
+        env=env,
         capture_output=True,
         text=text,
         timeout=LIMIT_S,

@@ -10,7 +10,8 @@ from dsv4doctor.report.figures.svg import Boxes, Figure, drawing, label, line
 from dsv4doctor.report.histogram import BINS_PER_DECADE, LEAST_MS, Histogram, edge_ms
 from dsv4doctor.report.marks import Family
 from dsv4doctor.report.members import number
-from dsv4doctor.report.wording import count, many, milliseconds
+from dsv4doctor.report.wording import count, milliseconds
+from dsv4doctor.units import many
 
 _WIDTH = 460
 _HEIGHT = 150

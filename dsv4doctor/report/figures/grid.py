@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dsv4doctor.report.figures.svg import Boxes, Figure, drawing, label
 from dsv4doctor.report.marks import Family, family_of, letter_of
 from dsv4doctor.report.rows import Row
-from dsv4doctor.report.wording import many
+from dsv4doctor.units import many
 
 _WIDTH = 960
 _LEFT = 34

@@ -9,7 +9,7 @@ from dsv4doctor.report.figures.svg import Boxes, Figure, drawing, label, line
 from dsv4doctor.report.marks import Family, family_of
 from dsv4doctor.report.members import number
 from dsv4doctor.report.rows import Row
-from dsv4doctor.report.wording import many
+from dsv4doctor.units import many
 
 _WIDTH = 960
 _LEFT = 56

@@ -41,12 +41,12 @@ _STYLES = {
 }
 
 
-def render(report: Report) -> str:
-    """The report as plain text, 100 columns wide."""
+def render(report: Report, *, width: int = _WIDTH) -> str:
+    """The report as plain text, `width` columns wide."""
     from rich.console import Console
 
     file = StringIO()
-    print_report(report, Console(file=file, width=_WIDTH, no_color=True, highlight=False))
+    print_report(report, Console(file=file, width=width, no_color=True, highlight=False))
     # Cells are padded for a screen; a file needs no blanks at the end of its lines.
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
