@@ -20,6 +20,11 @@ class DoctorError(Exception):
         super().__init__(problem)
         self.hint = hint
 
+    @property
+    def told(self) -> str:
+        """The problem and the next step in one line."""
+        return f"{self}; try: {self.hint}" if self.hint else str(self)
+
 
 class UsageError(DoctorError):
     """A flag, a value or a file that cannot be used as given (exit code 2)."""

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from dsv4doctor.artifacts.manifest import (
     segment,
     stamp,
 )
-from dsv4doctor.errors import UsageError
+from dsv4doctor.errors import DoctorError, UsageError
 from dsv4doctor.redact import redact_value
 
 RECORDS = "records.jsonl"
@@ -44,6 +45,9 @@ FINDINGS = "findings.jsonl"
 SUMMARY = "summary.json"
 RAW = "raw"
 REPORT_MARKDOWN = "report.md"
+# What a start leaves behind before anything was seen: its own log tells nobody more than the error.
+LAB_LOG = "lab.log"
+_OF_A_START = frozenset({MANIFEST, RECORDS, LAB_LOG})
 
 
 class RunDirectory:
@@ -57,6 +61,7 @@ class RunDirectory:
         self.path = path
         self.manifest = manifest
         self.damage = Damage()
+        self._was_amended = False
         self._descriptor = _open_locked(path) if writable else None
 
     @classmethod
@@ -93,6 +98,7 @@ class RunDirectory:
         run = cls(path, read_manifest(path), writable=True)
         torn = run._cut_torn_tail()
         run.manifest["ended"] = None
+        run.manifest.pop("failed", None)
         run._begin_segment(argv, now or datetime.now(UTC), torn_lines=torn)
         return run
 
@@ -148,6 +154,7 @@ class RunDirectory:
 
     def amend(self, **details: Any) -> None:
         """Set keys of `run.json` that became known later, such as the target's version."""
+        self._was_amended = True
         self.manifest.update(redact_value(details))
         self._write_manifest()
 
@@ -161,6 +168,34 @@ class RunDirectory:
         self.manifest["segments"][-1]["ended"] = ended
         self._write_manifest()
         self.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """While the run goes on; closed in the end. Where an error ends it, `failed` in `run.json`
+        says so; a run that was ended before anything was seen leaves no directory.
+        """
+        try:
+            yield
+        except (DoctorError, KeyboardInterrupt) as problem:
+            with suppress(OSError, DoctorError):  # the first error is the one to tell
+                if self._is_untouched():
+                    shutil.rmtree(self.path)
+                else:
+                    self._note_failure(str(problem) or "interrupted")
+            raise
+        finally:
+            self.close()
+
+    def _is_untouched(self) -> bool:
+        is_resumed = len(self.manifest["segments"]) > 1
+        if is_resumed or self._was_amended or (self.path / RECORDS).stat().st_size:
+            return False
+        return {each.name for each in self.path.iterdir()} <= _OF_A_START
+
+    def _note_failure(self, problem: str) -> None:
+        """Amend nothing else: the run has no end, and may be resumed."""
+        self.manifest["failed"] = redact_value(problem)
+        self._write_manifest()
 
     def close(self) -> None:
         """Let go of the records and their lock, without a note that the run ended."""

@@ -72,7 +72,7 @@ def run_ab(
     """
     _refuse(plan)
     run = _open_run(plan)
-    try:
+    with run.writing():
         work = Experiment(plan=plan, run=run, book=BlockBook(run), progress=progress)
         if plan.kind is ArmKind.RUN:
             for number, arm in enumerate(plan.arms):
@@ -81,8 +81,6 @@ def run_ab(
             with _interruptible(work), _source(work, connect) as source:
                 run_blocks(work, source)
         return _conclude(work, fail_on)
-    finally:
-        run.close()
 
 
 def _refuse(plan: AbPlan) -> None:

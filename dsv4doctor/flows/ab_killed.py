@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import ShapeError, to_builtins
 from dsv4doctor.errors import DoctorError
@@ -12,17 +9,8 @@ from dsv4doctor.finding import Severity
 from dsv4doctor.flows.ab_results import read_blocks
 from dsv4doctor.flows.ab_setup import plan_on_disk
 from dsv4doctor.flows.ab_verdict import AbFacts, body_of, exit_code_of, findings_of, judge_blocks
+from dsv4doctor.flows.cut_short import SoFar
 from dsv4doctor.report.members import mapping, sequence
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoFar:
-    """An unfinished experiment, as `ab` would have told it."""
-
-    verdict: str
-    exit_code: int
-    findings: list[dict[str, Any]]
-    body: dict[str, Any]
 
 
 def sum_up(directory: RunDirectory) -> SoFar:

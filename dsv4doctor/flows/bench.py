@@ -75,7 +75,7 @@ def run_bench(plan: BenchPlan, wishes: BenchWishes, progress: Progress) -> Bench
                 f"{level.num_prompts} requests a block never fill {level.max_concurrency} in flight"
             )
     run = _open_run(plan)
-    try:
+    with run.writing():
         work = BenchWork(plan=plan, run=run, progress=progress)
         replay(work)
         with _interruptible(work), serving(plan, run.path, progress) as endpoint:
@@ -83,8 +83,6 @@ def run_bench(plan: BenchPlan, wishes: BenchWishes, progress: Progress) -> Bench
             work.target.update(base_url=endpoint.base_url, lab=plan.manifest()["lab"])
             drive(work, endpoint)
         return _conclude(work, wishes, baseline)
-    finally:
-        run.close()
 
 
 def _baseline(plan: BenchPlan, wishes: BenchWishes) -> Baseline | None:

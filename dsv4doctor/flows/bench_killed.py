@@ -10,11 +10,11 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.finding import Severity
-from dsv4doctor.flows.ab_killed import SoFar
 from dsv4doctor.flows.bench_book import BenchBook, facts_in
 from dsv4doctor.flows.bench_plan import BenchPlan, plan_from
 from dsv4doctor.flows.bench_summary import BenchFacts, summarise_bench
 from dsv4doctor.flows.bench_verdict import bench_findings, exit_code_of, verdict_of
+from dsv4doctor.flows.cut_short import SoFar
 from dsv4doctor.report.members import mapping
 
 # What a record must have to be counted; a line that lost one of these was written by nobody's run.

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.artifacts.jsonlines import encode
 from dsv4doctor.artifacts.manifest import NewRun
 from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.codec import to_builtins
-from dsv4doctor.errors import EXIT_INTERRUPTED
+from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError, UsageError
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows.checksum import Outcome
 from dsv4doctor.flows.checksum_live_find import begin_watch
 from dsv4doctor.flows.checksum_live_findings import findings_of
-from dsv4doctor.flows.checksum_live_plan import LivePlan, sites_of, with_probes
+from dsv4doctor.flows.checksum_live_plan import INSTALL_HINT, LivePlan, sites_of, with_probes
 from dsv4doctor.flows.checksum_live_ranks import Collector, Watch
 from dsv4doctor.flows.checksum_live_verdict import (
     Seen,
@@ -32,17 +32,18 @@ from dsv4doctor.flows.checksum_live_verdict import (
     host_rows,
     verdict_of,
 )
+from dsv4doctor.flows.cut_short import OBSERVATIONS
 from dsv4doctor.flows.live_target import Inspection, first_model, secrets_of, serving
 from dsv4doctor.flows.repro_drive import Work, drive
 from dsv4doctor.progress import Progress
-from dsv4doctor.redact import scrub_value
+from dsv4doctor.redact import scrub, scrub_value
 from dsv4doctor.target import Endpoint
+from dsv4doctor.tracing.trace import Trace
 from dsv4doctor.units import many
 
 if TYPE_CHECKING:
     from dsv4doctor.report.document import Report
 
-OBSERVATIONS = "observations"
 CHANGES = "changes.jsonl"
 
 
@@ -62,7 +63,7 @@ def run_live(
 
     Raises:
         UsageError: if the plan cannot be carried out.
-        DoctorError: if no rank can be observed, or the lab does not start.
+        DoctorError: if the run directory cannot be written.
     """
     if plan.drives:
         plan.load.check()
@@ -75,32 +76,61 @@ def run_live(
             details={"seed": plan.load.seed, "plan": plan.load.manifest()},
         ),
     )
+    with run.writing():
+        live = _Live(plan, Work(plan.load, run, progress, sends_rid=True), progress)
+        _watch(live)
+        return _conclude(live, fail_on)
+
+
+@dataclass(slots=True)
+class _Live:
+    """An observation under way; `watch` has no rank where none could be observed."""
+
+    plan: LivePlan
+    work: Work
+    progress: Progress
+    watch: Watch = field(
+        default_factory=lambda: Watch(ranks=[], trace=Trace(awaits_sends=False), tests=None)
+    )
+
+
+def _watch(live: _Live) -> None:
+    """Observe until it is over; what ends it before its time is known to `live` afterwards."""
     try:
-        work = Work(plan.load, run, progress, sends_rid=True)
-        with with_probes(plan) as probed:
-            watch = _observe(probed, work, progress)
-        return _conclude(plan, work, watch, fail_on)
-    finally:
-        run.close()
+        with with_probes(live.plan) as probed:
+            _observe(live, probed)
+    except KeyboardInterrupt:
+        live.work.interrupted = True
+    except UsageError:
+        raise
+    except DoctorError as problem:
+        said = scrub(problem.told, live.work.secrets)
+        live.watch.problems.append(said)
+        live.progress.note(said)
 
 
-def _observe(plan: LivePlan, work: Work, progress: Progress) -> Watch:
-    """Arm, load, drain, disarm. Ctrl-C ends it in order, with `work.interrupted` set."""
-    with _served(plan, work, progress) as endpoint, sites_of(plan, endpoint) as sites:
-        watch = begin_watch(plan, sites, work.run.path / OBSERVATIONS)
+def _observe(live: _Live, plan: LivePlan) -> None:
+    """Arm, load, drain, disarm; a rank is disarmed whatever happens.
+
+    Raises:
+        DoctorError: if the server cannot be reached, has no probe, or the lab does not start.
+    """
+    work = live.work
+    with _served(plan, work, live.progress) as endpoint, sites_of(plan, endpoint) as sites:
+        watch = live.watch = begin_watch(plan, sites, work.run.path / OBSERVATIONS)
+        if not watch.ranks:
+            said = "; ".join(watch.unreachable)
+            live.progress.note(f"nothing can be observed: {said}; try: {INSTALL_HINT}")
+            return
         try:
             with Collector(watch) as collector:
-                progress.note(_armed(watch))
+                live.progress.note(_armed(watch))
                 if plan.drives and endpoint is not None:
                     drive(work, endpoint)
                 else:
                     collector.wait(plan.watch_s)
-        except KeyboardInterrupt:
-            work.interrupted = True
         finally:
-            # Whatever happened, no rank is left observing.
             watch.end()
-        return watch
 
 
 @contextmanager
@@ -124,22 +154,22 @@ def _armed(watch: Watch) -> str:
     return f"observing {many(len(watch.ranks), 'rank')} {tested}: {names}"
 
 
-def _conclude(plan: LivePlan, work: Work, watch: Watch, fail_on: Severity) -> LiveOutcome:
+def _conclude(live: _Live, fail_on: Severity) -> LiveOutcome:
     """Judge, and write what was judged before it is shown."""
     from dsv4doctor.report.checksum_live import build_live_report
     from dsv4doctor.report.formats import markdown
 
-    run = work.run
-    seen = Seen.of(plan, work, watch, list(run.records()))
+    work, watch, run = live.work, live.watch, live.work.run
+    seen = Seen.of(live.plan, work, watch, list(run.records()))
     verdict = verdict_of(seen)
     findings = findings_of(seen, verdict)
     code = exit_code_of(verdict, findings, fail_on)
     if work.interrupted:
         code = EXIT_INTERRUPTED
-    live: dict[str, Any] = to_builtins(body_of(seen))
-    body = {"hosts": host_rows(watch), "checks": seen.checks(), "live": live}
+    observed: dict[str, Any] = to_builtins(body_of(seen))
+    body = {"hosts": host_rows(watch), "checks": seen.checks(), "live": observed}
     report = build_live_report(
-        verdict, live, findings=[to_builtins(finding) for finding in findings], exit_code=code
+        verdict, observed, findings=[to_builtins(finding) for finding in findings], exit_code=code
     )
     run.amend(target=work.target)
     run.write_findings(to_builtins(findings))

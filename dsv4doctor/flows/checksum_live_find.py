@@ -7,7 +7,7 @@ from pathlib import Path
 from dsv4doctor import probe_protocol as protocol
 from dsv4doctor.checksum.probe_sites import Ask, Site
 from dsv4doctor.errors import DoctorError
-from dsv4doctor.flows.checksum_live_plan import INSTALL_HINT, LivePlan
+from dsv4doctor.flows.checksum_live_plan import LivePlan
 from dsv4doctor.flows.checksum_live_ranks import Gone, RankWatch, Watch, answer_of
 from dsv4doctor.probe_protocol import ProtocolError
 from dsv4doctor.tracing.selftest import SelfTest
@@ -15,15 +15,11 @@ from dsv4doctor.tracing.trace import Trace
 
 
 def begin_watch(plan: LivePlan, sites: list[Site], folder: Path) -> Watch:
-    """Find every rank and arm it.
-
-    Raises:
-        DoctorError: if no rank of any site can be observed.
-    """
+    """Find every rank and arm it; `ranks` is empty where none of any site can be observed."""
     ranks, unreachable, left_over = _find(sites)
     if not ranks:
-        problem = "; ".join(unreachable) or "no probe answers there"
-        raise DoctorError(f"nothing can be observed: {problem}", INSTALL_HINT)
+        said = unreachable or ["no probe answers there"]
+        return Watch([], Trace(awaits_sends=False), None, unreachable=said, left_over=left_over)
     awaits_sends = any(rank.status.rank.role == "prefill" for rank in ranks)
     watch = Watch(
         ranks=ranks,

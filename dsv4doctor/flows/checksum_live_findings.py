@@ -13,6 +13,8 @@ _PLACES_IN_EVIDENCE = 8
 
 def findings_of(seen: Seen, verdict: str) -> tuple[Finding, ...]:
     """One finding a hop, one for a second cause, one for what was not proved or not seen."""
+    if verdict == "unreachable":
+        return (_unreachable(seen),)
     found = [_hop_finding(seen, hop, count) for hop, count in _first_hops(seen)]
     odds = seen.odds
     if odds is not None and odds.corrupted_without:
@@ -24,6 +26,18 @@ def findings_of(seen: Seen, verdict: str) -> tuple[Finding, ...]:
     if verdict in ("changed", "undecided"):
         found += _unproved(seen, verdict)
     return tuple(found)
+
+
+def _unreachable(seen: Seen) -> Finding:
+    problems = (*seen.watch.unreachable, *seen.watch.problems)
+    return Finding(
+        rule="UNREACHABLE",
+        severity=Severity.WARNING,
+        title="no rank could be observed",
+        evidence=tuple(Evidence(where="ranks", what=problem) for problem in problems),
+        remedy="check --base-url and --ssh-host, and that the probe is in every scheduler "
+        "(`dsv4doctor probe status --ssh-host HOST`)",
+    )
 
 
 def _first_hops(seen: Seen) -> list[tuple[str, int]]:

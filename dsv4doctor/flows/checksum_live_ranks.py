@@ -176,7 +176,26 @@ class Watch:
     def end(self) -> None:
         """Stop observing, take in what is still on its way, and let the ranks be."""
         self._has_ended = True
-        self._command(protocol.disarm())
+        try:
+            self._command(protocol.disarm())
+        except KeyboardInterrupt:
+            # No impatience leaves a rank observing: each is told once more, by itself.
+            self._command(protocol.disarm())
+            raise
+        finally:
+            self._settle()
+
+    def _settle(self) -> None:
+        """What was seen is complete, or will not be."""
+        try:
+            self._drain()
+        finally:
+            self.trace.finish()
+            if self.tests is not None:
+                self.tests.settle(self.trace.flips)
+
+    def _drain(self) -> None:
+        """Digests that are still on the device come within a moment of the end."""
         deadline = time.monotonic() + _LAST_RECORDS_S
         while self.live and time.monotonic() < deadline:
             if self.poll():
@@ -184,9 +203,6 @@ class Watch:
             if not any(rank.left for rank in self.live):
                 break
             time.sleep(_LOCAL_POLL_S)
-        self.trace.finish()
-        if self.tests is not None:
-            self.tests.settle(self.trace.flips)
 
     def _command(self, request: Mapping[str, Any]) -> None:
         for rank in self.live:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
+from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.checksum import HOST_ROW
 from dsv4doctor.flows.checksum_live_blind import Unseen, unseen_of, unserved_of
@@ -22,6 +22,7 @@ EXIT_OF_VERDICT = {
     "corrupted_elsewhere": EXIT_FINDINGS,
     "clean": EXIT_DONE,
     "undecided": EXIT_UNDECIDED,
+    "unreachable": EXIT_COULD_NOT,
 }
 # Changes in the JSON document; the run directory has them all.
 _CHANGES_TOLD = 50
@@ -79,7 +80,7 @@ class Seen:
 
 
 def verdict_of(seen: Seen) -> str:
-    """`changed`, `corrupted_elsewhere`, `clean` or `undecided`.
+    """One of `EXIT_OF_VERDICT`; `unreachable`: no rank could be observed.
 
     Clean takes that everything observable was observed, that reads were compared, and that the
     detector was seen to catch a flipped byte and to miss none.
@@ -87,6 +88,8 @@ def verdict_of(seen: Seen) -> str:
     trace, tests = seen.watch.trace, seen.watch.tests
     if trace.by_hop:
         return "changed"
+    if not seen.watch.ranks and not seen.work.interrupted:
+        return "unreachable"
     is_proved = tests is not None and tests.passed
     if seen.is_blind or seen.work.interrupted or not is_proved:
         return "undecided"

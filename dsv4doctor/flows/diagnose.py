@@ -17,7 +17,7 @@ from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
 from dsv4doctor.client.sglang import inspect_server
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.differential.order import next_arm
-from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError
+from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError, UsageError
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.diagnose_arms import ArmRun, Bench
 from dsv4doctor.flows.diagnose_plan import COMMAND, DiagnosePlan
@@ -28,6 +28,7 @@ from dsv4doctor.flows.diagnose_verdict import (
     body_of,
     exit_code_of,
     findings_of,
+    verdict_of,
 )
 from dsv4doctor.flows.live_target import secrets_of, serving
 from dsv4doctor.load.options import RunOptions
@@ -59,26 +60,30 @@ def run_diagnose(
     """Do what `plan` says; everything seen is in the run directory when this returns.
 
     Raises:
-        DoctorError: if the server cannot be reached or serves nothing, or the lab does not start.
+        UsageError: if the lab refuses its switches.
+        DoctorError: if the run directory cannot be written.
     """
     details = {"seed": plan.seed, "plan": plan.manifest()}
     run = RunDirectory.create(
         plan.output_dir,
         NewRun(command=COMMAND, label=plan.scenario.name, argv=plan.argv, details=details),
     )
-    try:
-        with serving(plan, run.path, progress) as endpoint:
-            bench = Bench(plan, run, progress, endpoint, secrets_of(endpoint))
-            work = Diagnosis(bench)
-            try:
+    with run.writing():
+        work = Diagnosis(Bench(plan, run, progress))
+        try:
+            with serving(plan, run.path, progress) as endpoint:
+                work.bench.served, work.bench.secrets = endpoint, secrets_of(endpoint)
                 _ask_server(work)
                 if _is_alive(work):
                     _run_arms(work)
-            except KeyboardInterrupt:
-                work.interrupted = True
+        except KeyboardInterrupt:
+            work.interrupted = True
+        except UsageError:
+            raise
+        except DoctorError as problem:
+            work.problem = scrub(problem.told, work.bench.secrets)
+            progress.note(work.problem)
         return _conclude(work, fail_on)
-    finally:
-        run.close()
 
 
 def _ask_server(work: Diagnosis) -> None:
@@ -106,10 +111,9 @@ def _is_alive(work: Diagnosis) -> bool:
         raise DoctorError(f"no answer from {base_url}", "is the server up? check --base-url")
     if probed.refusal is not None:
         raise DoctorError(
-            scrub(f"{work.bench.endpoint.base_url} generates nothing: {probed.refusal}",
-                  work.bench.secrets),
+            f"{work.bench.endpoint.base_url} generates nothing: {probed.refusal}",
             "check --base-url, --api-key and --model",
-        )  # fmt: skip
+        )
     said = {probe.name: probe.status for probe in probed.probes}
     work.notes.append(
         f"The server gave no token before any load (/health says {said.get('/health')}): it stands "
@@ -135,13 +139,13 @@ def _run_arms(work: Diagnosis) -> None:
             work.notes.append(str(problem))
             return
         run = work.runs.get(arm.name)
-        if run is None:
-            continue
-        _note_lateness(work, run)
-        if run.interrupted:
+        if run is not None:
+            _note_lateness(work, run)
+        if run is not None and run.interrupted:
             work.interrupted = True
             return
-        if run.wedge is not None and not _probe(work).generates:
+        _save(work)
+        if run is not None and run.wedge is not None and not _probe(work).generates:
             work.notes.append("The server gives no token any more: no further arm could be run.")
             return
 
@@ -164,33 +168,57 @@ def _probe(work: Diagnosis) -> Probed:
     return asyncio.run(probe_server(work.bench.endpoint, options))
 
 
+def _save(work: Diagnosis) -> None:
+    """Write what is known after an arm: this process may be killed in the next."""
+    facts = _facts(work, interrupted=True)
+    verdict, findings = verdict_of(work.case, facts), findings_of(work.case, facts)
+    code = exit_code_of(verdict, findings, Severity.WARNING)
+    _write(work, body_of(work.case, facts), findings, code)
+
+
 def _conclude(work: Diagnosis, fail_on: Severity) -> DiagnoseOutcome:
     """Sum up, and write what was summed up before it is shown."""
-    run = work.bench.run
+    run, facts = work.bench.run, _facts(work, interrupted=work.interrupted)
     if work.interrupted:
         work.bench.progress.note(
             f"interrupted; what was seen is in {run.path}. It cannot be resumed: run "
             "dsv4doctor diagnose again"
         )
-    facts = DiagnoseFacts(
-        run_dir=str(run.path),
+    verdict, findings = verdict_of(work.case, facts), findings_of(work.case, facts)
+    code = EXIT_INTERRUPTED if work.interrupted else exit_code_of(verdict, findings, fail_on)
+    body = body_of(work.case, facts)
+    report = build_diagnose_report(verdict, body, findings=findings, exit_code=code)
+    run.amend(target=work.bench.target)
+    _write(work, body, findings, code)
+    run.write_text(REPORT_MARKDOWN, markdown.render(report))
+    run.finish()
+    return DiagnoseOutcome(
+        verdict=verdict,
+        exit_code=code,
+        findings=findings,
+        body=body,
+        report=report,
+    )
+
+
+def _write(
+    work: Diagnosis, body: Mapping[str, Any], findings: tuple[Finding, ...], code: int
+) -> None:
+    run = work.bench.run
+    run.write_findings(to_builtins(findings))
+    run.write_summary(
+        {"verdict": body["verdict"], "exit_code": code, COMMAND: to_builtins(dict(body))}
+    )
+
+
+def _facts(work: Diagnosis, *, interrupted: bool) -> DiagnoseFacts:
+    return DiagnoseFacts(
+        run_dir=str(work.bench.run.path),
         target=work.bench.target,
         plan=work.bench.plan,
         runs=work.runs,
         notes=tuple(work.notes),
-        interrupted=work.interrupted,
+        interrupted=interrupted,
         seconds=time.monotonic() - work.began,
-    )
-    body = body_of(work.case, facts)
-    verdict = str(body["verdict"])
-    findings = findings_of(work.case, facts)
-    exit_code = EXIT_INTERRUPTED if work.interrupted else exit_code_of(verdict, findings, fail_on)
-    report = build_diagnose_report(verdict, body, findings=findings, exit_code=exit_code)
-    run.amend(target=work.bench.target)
-    run.write_findings(to_builtins(findings))
-    run.write_summary({"verdict": verdict, "exit_code": exit_code, COMMAND: to_builtins(body)})
-    run.write_text(REPORT_MARKDOWN, markdown.render(report))
-    run.finish()
-    return DiagnoseOutcome(
-        verdict=verdict, exit_code=exit_code, findings=findings, body=body, report=report
+        problem=work.problem,
     )

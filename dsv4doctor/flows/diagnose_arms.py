@@ -58,15 +58,20 @@ Request = tuple[int, int]  # session, turn
 
 @dataclass(slots=True)
 class Bench:
-    """Where the arms run: what is the same for all of them."""
+    """Where the arms run: what is the same for all of them. `served` is there once a server is."""
 
     plan: DiagnosePlan
     run: RunDirectory
     progress: Progress
-    endpoint: Endpoint
+    served: Endpoint | None = None
     secrets: tuple[str, ...] = ()
     target: dict[str, Any] = field(default_factory=dict)
     number: int = 0
+
+    @property
+    def endpoint(self) -> Endpoint:
+        assert self.served is not None
+        return self.served
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +173,9 @@ def run_arm(
     if work.unreachable is not None:
         raise DoctorError(f"arm {name}: {work.unreachable}", "is the server up?")
     bench.target.update(work.target)
-    if restored is not None and before is not None and before.restored_tokens is not None:
-        restored += before.restored_tokens
+    if before is not None and restored is not None:
+        earlier = before.restored_tokens
+        restored = None if earlier is None else earlier + restored
     return replace(_arm_run(name, work, records, before), restored_tokens=restored)
 
 

@@ -32,13 +32,14 @@ _UNDER_LOAD, _WITH_ABORTS = Symptom.WEDGED_UNDER_LOAD, Symptom.WEDGED_WITH_ABORT
 
 @dataclass(slots=True)
 class Diagnosis:
-    """A diagnosis under way."""
+    """A diagnosis under way; `problem` is what kept it from being one."""
 
     bench: Bench
     case: Case = field(default_factory=Case)
     runs: dict[ArmName, ArmRun] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+    problem: str = ""
     began: float = field(default_factory=time.monotonic)
 
     def add(self, reading: Reading) -> None:
@@ -48,7 +49,7 @@ class Diagnosis:
 
 def _load(work: Diagnosis, arm: ArmSpec) -> None:
     run = _until_enough(work, arm.name)
-    if run.restored_tokens == 0.0:
+    if run.restored_tokens == 0.0 and run.tally.responses and not run.interrupted:
         said = "the server's counters say that nothing was restored from a host during the load"
         nothing = Exclusion(cause=CauseName.INDEX_K_STALE_READ, said=said)
         work.case = replace(work.case, exclusions=(*work.case.exclusions, nothing))

@@ -9,22 +9,26 @@ from typing import Any
 from dsv4doctor.differential.arms import ARMS, ArmName
 from dsv4doctor.differential.readings import Case
 from dsv4doctor.differential.standing import CauseStanding, Conclusion, Standing, conclude, judge
-from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
+from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Certainty, Evidence, Finding, Severity
 from dsv4doctor.flows.diagnose_arms import ArmRun
+from dsv4doctor.flows.diagnose_next import next_command
 from dsv4doctor.flows.diagnose_plan import DiagnosePlan
 from dsv4doctor.flows.tally import commonest
 
+UNREACHABLE = "unreachable"
 EXIT_OF_VERDICT = {
     Conclusion.HEALTHY.value: EXIT_DONE,
     Conclusion.DIAGNOSED.value: EXIT_FINDINGS,
     Conclusion.UNDECIDED.value: EXIT_UNDECIDED,
+    UNREACHABLE: EXIT_COULD_NOT,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseFacts:
-    """What is known of a diagnosis beside its case."""
+    """What is known of a diagnosis beside its case; `problem` is why it could not be done at all,
+    and empty where it could."""
 
     run_dir: str
     target: Mapping[str, Any]
@@ -33,6 +37,7 @@ class DiagnoseFacts:
     notes: tuple[str, ...]
     interrupted: bool
     seconds: float
+    problem: str = ""
 
 
 def exit_code_of(verdict: str, findings: Sequence[Finding], fail_on: Severity) -> int:
@@ -46,17 +51,17 @@ def exit_code_of(verdict: str, findings: Sequence[Finding], fail_on: Severity) -
 def body_of(case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
     """The contract's `diagnose` object. A healthy server has no causes; all that were looked for
     stand in `considered`."""
-    conclusion = Conclusion.UNDECIDED if facts.interrupted else conclude(case)
-    base_url = str(facts.target.get("base_url"))
-    considered = [_cause(each, base_url) for each in judge(case)]
+    verdict = verdict_of(case, facts)
+    was_seen = verdict != UNREACHABLE
+    considered = [_cause(each, facts.plan) for each in judge(case)] if was_seen else []
     return {
-        "verdict": conclusion.value,
+        "verdict": verdict,
         "run_dir": facts.run_dir,
         "target": dict(facts.target),
         "seed": facts.plan.seed,
         "sessions": facts.plan.sessions,
         "symptoms": sorted(symptom.value for symptom in case.symptoms),
-        "causes": [] if conclusion is Conclusion.HEALTHY else considered,
+        "causes": [] if verdict == Conclusion.HEALTHY else considered,
         "considered": considered,
         "arms": [
             _arm(reading_arm.name, case, facts)
@@ -64,10 +69,20 @@ def body_of(case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
             if case.reading(reading_arm.name) is not None
         ],
         "not_run": [arm.name.value for arm in ARMS if case.reading(arm.name) is None],
-        "notes": list(facts.notes),
+        "notes": [*facts.notes, *([facts.problem] if facts.problem else [])],
         "interrupted": facts.interrupted,
         "seconds": round(facts.seconds, 1),
     }
+
+
+def verdict_of(case: Case, facts: DiagnoseFacts) -> str:
+    """What is supported stays so when further arms are cut short; healthy takes all of them."""
+    if facts.problem:
+        return UNREACHABLE
+    concluded = conclude(case)
+    if facts.interrupted and concluded is Conclusion.HEALTHY:
+        return Conclusion.UNDECIDED.value
+    return concluded.value
 
 
 def _place(case: Case, arm: ArmName) -> int:
@@ -75,7 +90,7 @@ def _place(case: Case, arm: ArmName) -> int:
     return names.index(arm) if arm in names else len(names)
 
 
-def _cause(each: CauseStanding, base_url: str) -> dict[str, Any]:
+def _cause(each: CauseStanding, plan: DiagnosePlan) -> dict[str, Any]:
     return {
         "name": each.cause.name.value,
         "standing": each.standing.value,
@@ -83,7 +98,7 @@ def _cause(each: CauseStanding, base_url: str) -> dict[str, Any]:
         "for": list(each.for_),
         "against": list(each.against),
         "e_against": round(each.e_against, 3),
-        "next": each.cause.next_step.replace("{base_url}", base_url),
+        "next": next_command(each.cause, plan),
     }
 
 
@@ -120,8 +135,9 @@ def _arm(name: ArmName, case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
 
 
 def findings_of(case: Case, facts: DiagnoseFacts) -> tuple[Finding, ...]:
-    """One finding a supported cause; where none is, one a symptom."""
-    base_url = str(facts.target.get("base_url"))
+    """One finding a supported cause; where none is, one for all symptoms."""
+    if facts.problem:
+        return (_unreachable(facts.problem),)
     judged = judge(case)
     found = [
         Finding(
@@ -130,7 +146,7 @@ def findings_of(case: Case, facts: DiagnoseFacts) -> tuple[Finding, ...]:
             certainty=Certainty.INFERRED,
             title=each.cause.claim,
             evidence=tuple(_evidence(said) for said in each.for_) or (_evidence("arms: see"),),
-            remedy=each.cause.next_step.replace("{base_url}", base_url),
+            remedy=next_command(each.cause, facts.plan),
         )
         for each in judged
         if each.standing is Standing.SUPPORTED
@@ -149,6 +165,16 @@ def findings_of(case: Case, facts: DiagnoseFacts) -> tuple[Finding, ...]:
             or tuple(Evidence(where="arms", what=text) for text in case.late),
             remedy="run it again with more --sessions, or at a time of more load",
         ),
+    )
+
+
+def _unreachable(problem: str) -> Finding:
+    return Finding(
+        rule="UNREACHABLE",
+        severity=Severity.WARNING,
+        title="there was no server that could be diagnosed",
+        evidence=(Evidence(where="target", what=problem),),
+        remedy="check --base-url, the port, --api-key and --model",
     )
 
 

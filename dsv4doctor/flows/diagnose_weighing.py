@@ -63,6 +63,8 @@ def _not_proved(run: ArmRun, seen: list[Symptom]) -> str:
         return ""
     judged = run.tally.complete_sessions(1)
     failed = len(run.tally.failed_sessions)
+    if run.interrupted:
+        return "interrupted before its end"
     if run.not_proved:
         return run.not_proved
     if failed > judged * upper_bound_clean(judged):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from dsv4doctor.artifacts.store import LAB_LOG
 from dsv4doctor.client.sglang import inspect_server, list_models
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.lab.deployment import LabOptions, start_lab
@@ -21,7 +22,6 @@ __all__ = [
     "Inspection", "LabOptions", "first_model", "scrub_bytes", "secrets_of", "serving",
 ]  # fmt: skip
 
-LAB_LOG = "lab.log"
 # Shorter ones would turn up in any text.
 _SHORTEST_SECRET = 5
 
@@ -65,8 +65,7 @@ def first_model(endpoint: Endpoint, secrets: tuple[str, ...]) -> str:
     try:
         return list_models(endpoint)[0]
     except DoctorError as problem:
-        said = f"{problem}; try: {problem.hint}" if problem.hint else str(problem)
-        raise DoctorError(scrub(said, secrets)) from problem
+        raise DoctorError(scrub(problem.told, secrets)) from problem
 
 
 def secrets_of(endpoint: Endpoint) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ def _report_of(run: LoadedRun, publisher: Publisher | None) -> Report:
         return build_live_report(
             run.verdict, run.summary["live"], findings=run.findings, exit_code=run.exit_code
         )
-    if run.command == DIAGNOSE:
+    if run.command == DIAGNOSE and "considered" in run.summary:
         return build_diagnose_report(
             run.verdict, run.summary, findings=run.findings, exit_code=run.exit_code
         )

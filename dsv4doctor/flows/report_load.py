@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import to_builtins
-from dsv4doctor.errors import DoctorError
 from dsv4doctor.finding import Severity
+from dsv4doctor.flows.cut_short import SoFar, sum_up_cut_short
 from dsv4doctor.flows.repro_verdict import (
     RunFacts,
     exit_code_of,
@@ -22,13 +22,11 @@ from dsv4doctor.flows.repro_verdict import (
 from dsv4doctor.flows.tally import Tally
 from dsv4doctor.report.members import mapping
 
-if TYPE_CHECKING:
-    from dsv4doctor.flows.ab_killed import SoFar
-
 REPRO = "repro"
 AB = "ab"
 BENCH = "bench"
 DIAGNOSE = "diagnose"
+_RESUMABLE = frozenset({REPRO, AB, BENCH})
 # What a record must have to be counted; a line that lost one of these was written by nobody's run.
 _COUNTED = frozenset(
     {"session", "turn", "kind", "aborted", "failure", "primary", "also", "corrupted", "evidence",
@@ -76,52 +74,72 @@ class LoadedRun:
 
 def load_run(path: Path) -> LoadedRun:
     """The run at `path`. A `repro` run that never got to its summary is summed up from its records,
-    an experiment and a bench from the blocks that they had finished.
+    an experiment and a bench from the blocks that they had finished, a diagnosis from its arms.
 
     Raises:
         UsageError: if `path` is no run directory.
-        DoctorError: if another command's run has no summary.
+        DoctorError: if another command's run was cut short before anything was seen.
     """
     directory = RunDirectory.open(path)
     command = str(directory.manifest["command"])
-    document = directory.summary() if directory.manifest.get("ended") else None
-    body = mapping((document or {}).get(command))
-    if document is not None and body and isinstance(document.get("verdict"), str):
-        code = document.get("exit_code")
-        return LoadedRun(
-            directory=directory,
-            verdict=document["verdict"],
-            exit_code=code if isinstance(code, int) else None,
-            summary={**body, "run_dir": str(path), **_made_by(directory)},
-            findings=list(directory.findings()),
-            is_recomputed=False,
-        )
+    # A diagnosis sums up after every arm, the others once.
+    has_summary = directory.manifest.get("ended") or command == DIAGNOSE
+    run = _concluded(directory) if has_summary else None
+    if run is not None:
+        return run
     if command == AB:
         return _experiment_so_far(directory)
     if command == BENCH:
         return _bench_so_far(directory)
-    if command != REPRO:
-        raise DoctorError(
-            f"{path} has no summary: that run of `{command}` was cut short",
-            f"run `dsv4doctor {command}` again: its records.jsonl keeps what was seen",
-        )
-    return _summed_up(directory)
+    return _summed_up(directory) if command == REPRO else _cut_short(directory)
+
+
+def _concluded(directory: RunDirectory) -> LoadedRun | None:
+    """What the run's own summary says; None where there is none that can be read."""
+    command, document = str(directory.manifest["command"]), directory.summary() or {}
+    body, code = mapping(document.get(command)), document.get("exit_code")
+    if not body or not isinstance(document.get("verdict"), str):
+        return None
+    return LoadedRun(
+        directory=directory,
+        verdict=document["verdict"],
+        exit_code=code if isinstance(code, int) else None,
+        summary={**body, "run_dir": str(directory.path), **_made_by(directory)},
+        findings=list(directory.findings()),
+        is_recomputed=False,
+        notes=[] if directory.manifest.get("ended") else [_how_it_ended(directory, "arms")],
+    )
+
+
+def _cut_short(directory: RunDirectory) -> LoadedRun:
+    return _so_far(directory, sum_up_cut_short(directory), "records")
+
+
+def _how_it_ended(directory: RunDirectory, parts: str) -> str:
+    """That a run has no end of its own, why as far as is known, and what can be done."""
+    command, failed = str(directory.manifest["command"]), directory.manifest.get("failed")
+    how = f"ended with: {failed}" if failed else "was killed, or is still going"
+    again = (
+        f"Go on with: dsv4doctor {command} --resume {directory.path}"
+        if command in _RESUMABLE
+        else f"It cannot be resumed: run dsv4doctor {command} again"
+    )
+    return f"The run {how}. This is what its {parts} say. {again}"
 
 
 def _experiment_so_far(directory: RunDirectory) -> LoadedRun:
     from dsv4doctor.flows.ab_killed import sum_up  # scipy behind it is not for every report
 
-    return _so_far(directory, sum_up(directory), "experiment")
+    return _so_far(directory, sum_up(directory), "finished blocks")
 
 
 def _bench_so_far(directory: RunDirectory) -> LoadedRun:
     from dsv4doctor.flows.bench_killed import sum_up_bench
 
-    return _so_far(directory, sum_up_bench(directory), "bench")
+    return _so_far(directory, sum_up_bench(directory), "finished blocks")
 
 
-def _so_far(directory: RunDirectory, so_far: SoFar, noun: str) -> LoadedRun:
-    command = directory.manifest["command"]
+def _so_far(directory: RunDirectory, so_far: SoFar, parts: str) -> LoadedRun:
     return LoadedRun(
         directory=directory,
         verdict=so_far.verdict,
@@ -129,10 +147,7 @@ def _so_far(directory: RunDirectory, so_far: SoFar, noun: str) -> LoadedRun:
         summary={**so_far.body, **_made_by(directory)},
         findings=so_far.findings,
         is_recomputed=True,
-        notes=[
-            f"The {noun} was killed, or is still going: this is what its finished blocks say. "
-            f"Go on with: dsv4doctor {command} --resume {directory.path}"
-        ],
+        notes=[_how_it_ended(directory, parts)],
     )
 
 
@@ -145,10 +160,7 @@ def _summed_up(directory: RunDirectory) -> LoadedRun:
         summary={},
         findings=[],
         is_recomputed=True,
-        notes=[
-            "The run was killed, or is still going: this is what its records say. "
-            f"Go on with: dsv4doctor repro --resume {directory.path}"
-        ],
+        notes=[_how_it_ended(directory, "records")],
     )
     tally, skipped = Tally(), 0
     for record in run.records():

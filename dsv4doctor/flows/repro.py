@@ -55,7 +55,7 @@ def run_repro(
     """
     plan.check()
     run = _open_run(plan)
-    try:
+    with run.writing():
         work = Work(plan, run, progress)
         replay(work)
         with _interruptible(work), serving(plan, run.path, progress) as endpoint:
@@ -63,8 +63,6 @@ def run_repro(
             work.target.update(base_url=endpoint.base_url, lab=plan.manifest()["lab"])
             drive(work, endpoint)
         return _conclude(work, fail_on)
-    finally:
-        run.close()
 
 
 def _open_run(plan: ReproPlan) -> RunDirectory:

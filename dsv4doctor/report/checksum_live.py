@@ -28,6 +28,7 @@ _TONES = {
     "corrupted_elsewhere": Tone.BAD,
     "clean": Tone.GOOD,
     "undecided": Tone.CAUTION,
+    "unreachable": Tone.CAUTION,
 }
 _CHANGES_SHOWN = 20
 # The order of a page's way; what stands between the steps, for people.
@@ -86,6 +87,8 @@ def verdict_sentence(verdict: str, data: Mapping[str, Any]) -> str:
     if verdict == "clean":
         hops = ", ".join(str(hop) for hop in sequence(mapping(data.get("self_test")).get("hops")))
         return f"No index-K page changed in {seen}; a byte flipped on purpose was caught at {hops}."
+    if verdict == "unreachable":
+        return "No rank could be observed; why stands below."
     if verdict == "corrupted_elsewhere":
         corrupted = many(integer(data, "corrupted_responses"), "response")
         return f"No index-K page changed in {seen}, yet {corrupted} came out corrupted."
@@ -330,6 +333,10 @@ def _next_section(verdict: str, data: Mapping[str, Any]) -> Section | None:
     if verdict == "undecided":
         line = "dsv4doctor checksum live --perturb --during repro"
         why = "drives a load and tries the detector: only that can end in clean"
+        return Section(title="What to try next", blocks=(Command(line=line, why=why),))
+    if verdict == "unreachable":
+        line = "dsv4doctor probe status --ssh-host HOST"
+        why = "says whether a host's schedulers have the probe in them, and whether it answers"
         return Section(title="What to try next", blocks=(Command(line=line, why=why),))
     if verdict == "changed":
         blocks = (

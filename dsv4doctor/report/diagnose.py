@@ -42,6 +42,10 @@ def build_diagnose_report(
         sections.append(_ruled_out(ruled_out))
     sections.append(_arms([mapping(arm) for arm in sequence(plain.get("arms"))]))
     notes = [Note(text=str(note), tone=Tone.CAUTION) for note in sequence(plain.get("notes"))]
+    if plain.get("interrupted"):
+        notes.append(
+            Note(text="It did not come to its end: this is what was seen.", tone=Tone.CAUTION)
+        )
     if notes:
         sections.append(Section(title="Notes", blocks=tuple(notes)))
     return Report(
@@ -60,10 +64,14 @@ def build_diagnose_report(
 def _sentence(verdict: str, causes: Sequence[Mapping[str, Any]], body: Mapping[str, Any]) -> str:
     if verdict == "healthy":
         return "No arm met anything wrong; how much that proves stands below."
-    symptoms = ", ".join(str(each) for each in sequence(body.get("symptoms"))) or "Nothing was met"
+    if verdict == "unreachable":
+        return f"Nothing could be diagnosed: {'; '.join(map(str, sequence(body.get('notes'))))}."
+    symptoms = ", ".join(str(each) for each in sequence(body.get("symptoms")))
     if verdict == "diagnosed":
         named = [f"{c['name']}: {c['claim']}" for c in causes if c.get("standing") == "supported"]
         return f"Met: {symptoms}. Cause: {'; '.join(named)}."
+    if not symptoms:
+        return "Nothing wrong was met, but not every arm showed what it takes to call it healthy."
     still = [str(each["name"]) for each in causes if each.get("standing") == "open"]
     return f"Met: {symptoms}. Undecided between: {', '.join(still) or 'none of the causes known'}."
 

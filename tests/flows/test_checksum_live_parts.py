@@ -14,7 +14,6 @@ from dsv4doctor.artifacts.catalog import load_scenario
 from dsv4doctor.artifacts.manifest import NewRun
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.checksum.probe_sites import Ask, Site
-from dsv4doctor.errors import DoctorError
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows.checksum import Targets
 from dsv4doctor.flows.checksum_live_find import begin_watch
@@ -194,13 +193,19 @@ def test_a_report_can_be_made_of_every_verdict(work: Work) -> None:
         assert report.sections
 
 
-def test_no_rank_at_all_is_an_error_with_the_next_step(work: Work, tmp_path: Path) -> None:
+def test_no_rank_at_all_is_unreachable_and_says_who_was_asked(work: Work, tmp_path: Path) -> None:
     plan = LivePlan(load=work.plan, targets=Targets())
     site = Site("localhost", [str(tmp_path)])
     assert site.ask([Ask(request={"v": 1, "command": "status"})]) == []
-    with pytest.raises(DoctorError, match="nothing can be observed") as raised:
-        begin_watch(plan, [site], tmp_path)
-    assert "probe install" in raised.value.hint
+    seen = seen_of(work, begin_watch(plan, [site], tmp_path))
+    verdict = verdict_of(seen)
+    (finding,) = findings_of(seen, verdict)
+    assert (verdict, finding.rule) == ("unreachable", "UNREACHABLE")
+    assert exit_code_of(verdict, (finding,), Severity.ERROR) == 3
+    assert finding.evidence[0].what == "localhost: no probe has a socket there"
+    assert "probe status" in finding.remedy
+    report = build_live_report(verdict, body_of(seen))
+    assert "No rank could be observed" in report.verdict_sentence
 
 
 def test_a_server_that_stood_still_is_not_called_clean(work: Work) -> None:
