@@ -8,18 +8,22 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dsv4doctor.artifacts.store import RunDirectory
-from dsv4doctor.codec import to_builtins
-from dsv4doctor.errors import DoctorError
 from dsv4doctor.flows.bench_book import BenchBook, BlockFacts, facts_in
 from dsv4doctor.flows.bench_plan import BenchPlan, BlockPlan
 from dsv4doctor.flows.bench_prompts import scripts_of, warmup_scripts
 from dsv4doctor.flows.bench_state import BenchState
-from dsv4doctor.flows.live_target import Inspection, first_model, scrub_bytes
-from dsv4doctor.flows.repro_drive import as_sent
+from dsv4doctor.flows.driving import (
+    as_sent,
+    default_model,
+    lag_figures,
+    note_wedge,
+    segment_of,
+    write_record,
+)
+from dsv4doctor.flows.live_target import Inspection
 from dsv4doctor.label import Judgement
 from dsv4doctor.load.arrivals import offsets_s, ramp_s
 from dsv4doctor.load.runner import (
-    ClientLag,
     LoadRun,
     RunEnd,
     RunEnded,
@@ -30,9 +34,8 @@ from dsv4doctor.load.runner import (
     run_sessions,
 )
 from dsv4doctor.progress import Progress
-from dsv4doctor.record import exchange_of, record_id, record_of
+from dsv4doctor.record import exchange_of
 from dsv4doctor.redact import scrub_value
-from dsv4doctor.session import SessionScript
 from dsv4doctor.target import Endpoint
 
 # Replies wait to be judged until their block is over, so that judging takes no time from reading;
@@ -59,7 +62,7 @@ class BenchWork:
 
     @property
     def segment(self) -> int:
-        return len(self.run.manifest["segments"])
+        return segment_of(self.run)
 
     @property
     def is_over(self) -> bool:
@@ -77,7 +80,7 @@ def replay(work: BenchWork) -> None:
 def drive(work: BenchWork, endpoint: Endpoint) -> None:
     """Run the blocks that are not yet done. Ctrl-C ends it in order, with `interrupted` set."""
     plan = work.plan
-    model = plan.model or _default_model(work, endpoint)
+    model = plan.model or default_model(work, endpoint)
     if model is None:
         return
     inspection = Inspection(endpoint)
@@ -95,17 +98,6 @@ def drive(work: BenchWork, endpoint: Endpoint) -> None:
         if not work.is_over:
             _run_block(work, endpoint, _options(work, model, block), state.of(block))
     work.target.update(scrub_value(inspection.result(model), work.secrets))
-
-
-def _default_model(work: BenchWork, endpoint: Endpoint) -> str | None:
-    try:
-        model = first_model(endpoint, work.secrets)
-    except DoctorError as problem:
-        work.unreachable = str(problem)
-        work.progress.note(work.unreachable)
-        return None
-    work.progress.note(f"model {model} (the first of /v1/models)")
-    return model
 
 
 def _options(work: BenchWork, model: str, block: BlockPlan) -> RunOptions:
@@ -175,8 +167,7 @@ def _run_block(work: BenchWork, endpoint: Endpoint, options: RunOptions, state: 
             elif isinstance(event, Tick):
                 work.progress.update(state.after(event))
             elif isinstance(event, Wedge):
-                work.wedge = event
-                work.progress.note(f"the server is wedged: {event.detail}")
+                note_wedge(work, event)
             elif isinstance(event, RunEnded):
                 ended = event
     for event in held:
@@ -194,7 +185,7 @@ def _note_block(work: BenchWork, block: BlockPlan, ended: RunEnded) -> None:
         level=block.level,
         block=block.number,
         segment=work.segment,
-        client_lag_ms=_lag(ended.client_lag),
+        client_lag_ms=lag_figures(ended.client_lag),
         timings_valid=ended.timings_valid,
     )
     work.blocks.append(facts)
@@ -211,48 +202,28 @@ def _events(work: BenchWork, load: LoadRun) -> Iterable[object]:
         yield from load
 
 
-def _lag(lag: ClientLag) -> dict[str, float | None]:
-    return {"p50": lag.p50_ms, "p99": lag.p99_ms, "max": lag.max_ms, "n": lag.n}
-
-
 def _keep(work: BenchWork, event: TurnDone, block: BlockPlan) -> None:
     """Judge one reply and put it on disk; only then does it count."""
-    script, turn, reply = event.script, as_sent(event.turn, work.plan.extra_body), event.reply
-    event = replace(event, turn=turn)
-    judgement = _judgement(work, event, script)
-    raw = None
-    if reply.failure is not None or (judgement is not None and judgement.corrupted):
-        name = record_id(script.session, turn.turn)
-        raw = work.run.save_raw(name, scrub_bytes(reply.raw, work.secrets))
-    record = record_of(
-        script,
-        turn,
-        reply,
-        judgement,
-        request_id=event.request_id,
-        segment=work.segment,
+    event = replace(event, turn=as_sent(event.turn, work.plan.extra_body))
+    record = write_record(
+        work,
+        event,
+        _judgement(work, event),
         level=block.level,
         block=block.number,
         max_concurrency=work.plan.levels[block.level].max_concurrency,
-        raw=raw,
-        raw_truncated=reply.raw_truncated,
-        prompt_bytes=event.body_bytes,
-        earlier_failures=to_builtins(event.earlier_failures),
-        resends=event.resends,
     )
-    record = scrub_value(record, work.secrets)
-    work.run.append_record(record)
     work.book.add(record)
 
 
-def _judgement(work: BenchWork, event: TurnDone, script: SessionScript) -> Judgement | None:
+def _judgement(work: BenchWork, event: TurnDone) -> Judgement | None:
     """What the reply is; None where there is none, or where its text has no right form."""
     if event.reply.failure is not None or not work.plan.is_judged:
         return None
     # Imported when the first reply is there, so that the first request leaves sooner.
     from dsv4doctor.detect import judge
 
-    exchange = exchange_of(script, event.turn, event.reply)
+    exchange = exchange_of(event.script, event.turn, event.reply)
     if work.plan.prompts:
         # Prompts of the user's own hold no codes of ours.
         exchange = replace(exchange, canary_key=None, session=None, turn=None)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dsv4doctor.artifacts.store import RunDirectory
-from dsv4doctor.codec import to_builtins
-from dsv4doctor.errors import DoctorError
 from dsv4doctor.exchange import exchange_from_record
-from dsv4doctor.flows.live_target import Inspection, first_model, scrub_bytes
+from dsv4doctor.flows.driving import as_sent, default_model, note_wedge, write_record
+from dsv4doctor.flows.live_target import Inspection
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.flows.repro_state import RunState
 from dsv4doctor.flows.tally import Tally
@@ -27,18 +26,16 @@ from dsv4doctor.load.runner import (
 )
 from dsv4doctor.load.schedule import build_session
 from dsv4doctor.progress import Progress
-from dsv4doctor.record import exchange_of, record_id, record_of
+from dsv4doctor.record import exchange_of
 from dsv4doctor.redact import scrub_value
 from dsv4doctor.scenario import History
-from dsv4doctor.session import Message, SessionScript, Turn
+from dsv4doctor.session import Message, SessionScript
 from dsv4doctor.target import Endpoint
 
 # After so many requests that were all refused, and none answered, the rest need not be sent.
 REFUSALS_TO_STOP = 20
 # A server that answered before and then, this often in a row, no longer takes connections is gone.
 LOST_TO_STOP = 200
-# Parts of a turn that judging depends on and that an extra body may replace.
-_JUDGED_BY = ("max_tokens", "tool_choice")
 _REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 422})
 
 
@@ -89,7 +86,7 @@ def replay(work: Work) -> None:
 def drive(work: Work, endpoint: Endpoint) -> None:
     """Send what is not yet done. Ctrl-C ends it in order, with `work.interrupted` set."""
     plan = work.plan
-    model = plan.model or _default_model(work, endpoint)
+    model = plan.model or default_model(work, endpoint)
     if model is None:
         return
     inspection = Inspection(endpoint)
@@ -141,8 +138,7 @@ def _follow(work: Work, load: LoadRun, state: RunState) -> None:
         elif isinstance(event, Tick):
             work.progress.update(state.after(event))
         elif isinstance(event, Wedge):
-            work.wedge = event
-            work.progress.note(f"the server is wedged: {event.detail}")
+            note_wedge(work, event)
         elif isinstance(event, RunEnded):
             work.ended = event
 
@@ -163,50 +159,14 @@ def _keep(work: Work, event: TurnDone) -> None:
     # Imported when the first reply is there: the first request leaves a tenth of a second sooner.
     from dsv4doctor.detect import judge
 
-    script, turn, reply = event.script, as_sent(event.turn, work.plan.extra_body), event.reply
+    event = replace(event, turn=as_sent(event.turn, work.plan.extra_body))
+    script, turn, reply = event.script, event.turn, event.reply
     is_judged = reply.failure is None and not reply.aborted
     judgement = judge(exchange_of(script, turn, reply)) if is_judged else None
-    raw = None
-    if reply.failure is not None or (judgement is not None and judgement.corrupted):
-        raw = work.run.save_raw(
-            record_id(script.session, turn.turn), scrub_bytes(reply.raw, work.secrets)
-        )
-    record = record_of(
-        script,
-        turn,
-        reply,
-        judgement,
-        request_id=event.request_id,
-        segment=len(work.run.manifest["segments"]),
-        raw=raw,
-        raw_truncated=reply.raw_truncated,
-        prompt_bytes=event.body_bytes,
-        earlier_failures=to_builtins(event.earlier_failures),
-        resends=event.resends,
-    )
-    record = scrub_value(record, work.secrets)
-    work.run.append_record(record)
+    record = write_record(work, event, judgement)
     work.done.add((script.session, turn.turn))
     work.tally.add(record)
     is_lost = reply.failure is not None and reply.failure.kind is Label.CONNECTION_ERROR
     work.lost_in_a_row = work.lost_in_a_row + 1 if is_lost else 0
     if reply.failure is not None and reply.failure.http_status in _REFUSED_STATUS:
         work.refusals += 1
-
-
-def as_sent(turn: Turn, extra_body: Mapping[str, Any]) -> Turn:
-    """The turn with what `--extra-request-body` put in place of its own: what was really asked."""
-    overridden = {name: extra_body[name] for name in _JUDGED_BY if name in extra_body}
-    return replace(turn, **overridden) if overridden else turn
-
-
-def _default_model(work: Work, endpoint: Endpoint) -> str | None:
-    """The first model that the server serves; None, with the reason noted, if it does not say."""
-    try:
-        model = first_model(endpoint, work.secrets)
-    except DoctorError as problem:
-        work.unreachable = str(problem)
-        work.progress.note(work.unreachable)
-        return None
-    work.progress.note(f"model {model} (the first of /v1/models)")
-    return model

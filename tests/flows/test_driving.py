@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsv4doctor.flows.repro_drive import as_sent
+from dsv4doctor.flows.driving import as_sent
 from dsv4doctor.scenario import TurnKind
 from dsv4doctor.session import Turn
 
