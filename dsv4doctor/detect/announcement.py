@@ -20,10 +20,26 @@ _OTHERS = re.compile(
     r"(?:我|让我|接下来|下面|现在|首先)[^。！？\n]{0,12}(?:看|查|读|搜|运行|执行|打开|列|调用|获取|检查|修改|写|创建|试)"
     r"|(?:確認|検索|実行|読み込|調べ|開き|取得|作成)[^。\n]{0,8}(?:ます|みます|しましょう)"
     r"|(?:확인|검색|실행|조회|열어|읽어)[^.\n]{0,8}(?:겠습니다|볼게요|합니다|할게요)"
-    r"|\b(?:voy a|vamos a|déjame|permíteme) \w+r\b|\bje vais \w+(?:er|ir|re)\b|\blaissez-moi \w+r\b|"
-    r"\bich (?:werde|schaue|prüfe|suche|lese|öffne|führe|rufe|sehe)\b|\blass(?:en Sie)? mich\b|\bvou \w+r\b|"
-    r"\b(?:сейчас|давайте|позвольте)\b[^.!?\n]{0,20}\b(?:посмотр|провер|прочит|найд|запущ|откро|выполн)",
+    # A word or two may stand between: "je vais d'abord regarder", "voy a primero leer".
+    r"|\b(?:voy a|vamos a|déjame|permíteme)(?: \w+){0,2} \w+[aei]r\b"
+    r"|\b(?:je vais|laissez-moi|laisse-moi|commençons par|je commence par)(?:[ ']\w+'?){0,3} \w+(?:er|ir|re)\b"
+    r"|\b(?:ich (?:schaue|prüfe|suche|lese|öffne|führe|rufe)|(?:schaue|prüfe|suche|lese|öffne|führe|rufe|sehe) ich|"
+    r"ich sehe (?:mir|nach)|ich werde\b[^.!?\n]{0,60}(?:sehen|schauen|prüfen|suchen|lesen|öffnen|ausführen|aufrufen|starten|ändern|anpassen))\b"
+    r"|\blass(?:en Sie)? mich\b"
+    r"|\b(?:vou|deixe-me|deixa-me)(?: \w+){0,2} \w+[aei]r\b"
+    r"|\b(?:ora|adesso|prima|intanto) (?:controllo|verifico|leggo|cerco|apro|eseguo|guardo)\b|\bfammi \w+re\b"
+    r"|\b(?:laat me|ik (?:ga|zal))\b[^.!?\n]{0,30}\b(?:kijken|controleren|lezen|zoeken|openen|uitvoeren|bekijken)\b"
+    r"|\b(?:сейчас|давайте|позвольте|сначала|зараз|спочатку)\b[^.!?\n]{0,20}\b(?:я )?(?:посмотр|провер|прочит|найд|запущ|откро|выполн|перевір|прочита|знайд|запущ|відкри|викона)"
+    r"|\b(?:najpierw|teraz|zaraz) (?:sprawdzę|przeczytam|otworzę|uruchomię|poszukam|zobaczę)\b"
+    r"|\b(?:şimdi|önce)\b[^.!?\n]{0,40}(?:edeceğim|bakacağım|okuyacağım|açacağım|arayacağım|çalıştıracağım)\b"
+    r"|\b(?:tôi sẽ|để tôi|saya akan|mari saya|biar saya)\b[^.!?\n]{0,30}\b(?:kiểm tra|đọc|mở|chạy|tìm|xem|periksa|memeriksa|membaca|membuka|menjalankan|mencari|melihat)\b"
+    r"|(?:سأتحقق|سأقوم|سأقرأ|سأبحث|سأفتح|سأشغل|دعني أ)|(?:देखता|देखती|जाँचता|जाँचती|पढ़ता|पढ़ती|खोलता|चलाता) हूँ",
     re.IGNORECASE,
+)
+# What somebody else says or thinks in the text: a quotation, a thought in italics.
+_SPEECH = re.compile(
+    r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|„[^“”\n]{1,200}[“”]|«[^»\n]{1,200}»|「[^」\n]{1,200}」|"
+    r"(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^’\n]{1,200}’(?!\w)|<(?:i|em|q)>[^<\n]{1,200}</(?:i|em|q)>"
 )
 # A promise that waits for the person is no announcement.
 _CONDITION = re.compile(
@@ -47,8 +63,9 @@ def last_sentence(text: str) -> str:
 
 def announces_action(sentence: str) -> bool:
     """True when a sentence says that its writer is about to act, on no condition."""
-    if _CONDITION.search(sentence) or _NEGATION.search(sentence):
+    if not sentence or _CONDITION.search(sentence) or _NEGATION.search(sentence):
         return False
+    sentence = _SPEECH.sub("…", sentence)
     return _ENGLISH.search(sentence) is not None or _OTHERS.search(sentence) is not None
 
 

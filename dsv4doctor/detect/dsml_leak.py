@@ -1,7 +1,8 @@
 """Tool-call markup where the client should never see it.
 
-Seen: DSML tags, halves or orphans of them, V3 tool tokens or bare `<invoke>` elements in `content`
-or `reasoning_content`, or their remnants at the edge of an argument value or in a call's name.
+Seen: DSML tags, halves or orphans of them, V3 tool tokens, bare `<invoke>` elements or the wrappers
+of tool results in `content` or `reasoning_content`, or their remnants at the edge of an argument
+value or in a call's name.
 Why: the server's parser takes the block out of the text; what is left over means that the model
 wrote a damaged block, or that the parser cannot read a sound one (SGLang up to 0.5.17 leaks on
 negative numbers). The client executes nothing and shows the user raw markup.
@@ -14,7 +15,8 @@ https://github.com/vllm-project/vllm/pull/41834, https://github.com/sgl-project/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.encodings import BROKEN
@@ -26,6 +28,8 @@ from dsv4doctor.label import Label
 
 # What may stand between the start of a value and the rest of its opener.
 _OPENER_END = " \"'\\"
+# How far a tag may be indented and still begin its line.
+_MARGIN = 80
 # Where a parameter was cut late: the value ends with (the beginning of) its own closer.
 _CLOSER_AT_END = re.compile(
     r"(?:</[｜|]{1,2}(?:[A-Za-z]{0,4}[｜|]{0,2}\s?[a-z_]{0,14}>?\s*)?"
@@ -62,9 +66,14 @@ def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
         return
     if asks_about_markup(subject) and not _is_unmade_call(subject, text.text, pieces):
         return
-    quoted = _quotations(text)
+    reading = _Reading(
+        text=text.text,
+        quoted=_quotations(text),
+        spells_call=_plain_is_call(subject, loose),
+        only_attributes=all(piece.form is Form.ATTRIBUTE for piece in loose),
+    )
     for piece in loose:
-        if _counts(subject, piece, loose, quoted):
+        if _counts(subject, piece, reading):
             yield _seen(text.where, text.text, piece, _RULE[piece.form])
             return
 
@@ -74,15 +83,29 @@ def _quotations(text: Text) -> Spans:
     return NOWHERE if not text.signs.isdisjoint(BROKEN) else quoted_spans(text.text)
 
 
-def _counts(subject: Subject, piece: Fragment, loose: list[Fragment], quoted: Spans) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What a prose text's pieces have in common, worked out once for all of them."""
+
+    text: str
+    quoted: Spans
+    spells_call: bool
+    only_attributes: bool
+
+
+def _counts(subject: Subject, piece: Fragment, reading: _Reading) -> bool:
     """True for a fragment that no ordinary text holds."""
-    if quoted.covers(piece.start) and piece.form is not Form.TAG:
+    if reading.quoted.covers(piece.start):
         return False
     if piece.form is Form.PLAIN:
-        return _plain_is_call(subject, loose)
+        return (
+            reading.spells_call
+            or _is_bare_parameter(subject, piece, reading.text)
+            or _is_echoed_result(subject, piece, reading.text)
+        )
     if piece.form is Form.ATTRIBUTE:
-        return any(other.form is not Form.ATTRIBUTE for other in loose) or piece.start == 0
-    return not quoted.covers(piece.start)
+        return not reading.only_attributes or piece.start == 0
+    return True
 
 
 def _plain_is_call(subject: Subject, loose: list[Fragment]) -> bool:
@@ -96,6 +119,35 @@ def _plain_is_call(subject: Subject, loose: list[Fragment]) -> bool:
     has_block = any(p.element == "block" for p in plain)
     has_parameter = any(p.element == "parameter" for p in plain)
     return bool(offered) and has_block and (bool(named) or has_parameter)
+
+
+def _is_bare_parameter(subject: Subject, piece: Fragment, text: str) -> bool:
+    """True for a parameter element without its call that only a tool call can have: it has DSML's
+    own attribute, or begins a reply that ends with its closer, and names a parameter offered."""
+    if piece.element != "parameter" or piece.closing or piece.name is None:
+        return False
+    schemas = (subject.tools or {}).values()
+    properties = [schema.get("properties") for schema in schemas]
+    if not any(isinstance(p, Mapping) and piece.name in p for p in properties):
+        return False
+    if "string=" in text[piece.start : piece.end]:
+        return _begins_a_line(text, piece.start)
+    begins = piece.start < _MARGIN and not text[: piece.start].strip()
+    return begins and text.rstrip().endswith("</parameter>")
+
+
+def _is_echoed_result(subject: Subject, piece: Fragment, text: str) -> bool:
+    """True for the wrapper of a tool's result on a line of its own: the prompt's side of a call,
+    invented."""
+    opens = piece.element == "results" and not piece.closing
+    return opens and bool(subject.tools) and _begins_a_line(text, piece.start)
+
+
+def _begins_a_line(text: str, start: int) -> bool:
+    """True when only blanks stand before `start` on its line."""
+    margin = text[max(0, start - _MARGIN) : start]
+    line = margin.rsplit("\n", 1)[-1]
+    return not line.strip() and ("\n" in margin or start < _MARGIN)
 
 
 def _is_unmade_call(subject: Subject, text: str, pieces: tuple[Fragment, ...]) -> bool:
@@ -141,6 +193,10 @@ def _is_document(pieces: tuple[Fragment, ...], text: str) -> bool:
     open_elements: list[str | None] = []
     if all(piece.form is Form.BARE for piece in pieces):
         return False
+    if all(piece.form is Form.TOKEN for piece in pieces):
+        tokens = [text[piece.start : piece.end] for piece in pieces]
+        begun = sum("begin" in token for token in tokens)
+        return begun > 0 and begun == sum("end" in token for token in tokens)
     for piece in pieces:
         if piece.form in (Form.HALF, Form.TORN, Form.ATTRIBUTE):
             return False

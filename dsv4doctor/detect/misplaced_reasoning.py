@@ -29,17 +29,18 @@ from dsv4doctor.dsml.tolerant import Form
 from dsv4doctor.label import Label
 
 _TAG = re.compile(
-    r"</?(?:\w{1,12}:)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|inner_monologue)>|◁/?think▷|"
+    r"</?(?:\w{1,12}:)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|inner_monologue)>|<\s?/?\s?think\s?>|◁/?think▷|"
     r"\[/?THINK\]|<\|(?:begin|end)_of_(?:thought|reasoning|thinking)\|>|<\|/?think\|>|</?(?:think|thinking)$|"
     r"&lt;/?think(?:ing)?&gt;",
     re.IGNORECASE,
 )
+_EDGE_CLOSER = re.compile(r"\A\s*</think(?:ing)?>|</think(?:ing)?>\Z")
 # Every tag begins with one of these.
 _OPENERS = frozenset("<◁[&")
 # No tag without one of each: found at memory speed, they keep the pattern off healthy text.
 _HINTS = ("hink", "HINK", "hought", "easoning", "cratchpad", "onologue")
 _ENDS = (
-    "hink>", "hinking>", "HINK>", "HINKING>", "HINK]", "hink|>", "hink▷", "hink&gt;", "hinking&gt;",
+    "hink>", "hink >", "hinking>", "HINK>", "HINKING>", "HINK]", "hink|>", "hink▷", "hink&gt;", "hinking&gt;",
     "hought>", "houghts>", "hought|>", "hinking|>", "easoning>", "easoning|>", "cratchpad>",
     "onologue>", "<think", "</think",
 )  # fmt: skip
@@ -68,6 +69,7 @@ _MIN_ANSWER_CHARS = 12
 
 def detect(subject: Subject) -> Iterator[Seen]:
     yield from _tags(subject, subject.content)
+    yield from _at_an_edge(subject)
     yield from _monologue(subject)
     yield from _answer_in_reasoning(subject)
     if subject.reasoning.markup and not asks_about_markup(subject):
@@ -96,6 +98,17 @@ def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
         quoted = quoted if quoted is not None else quoted_spans(body)
         if not quoted.covers(match.start()):
             yield _seen(text.where, f"a thinking tag outside code, {span(body, *match.span())}")
+            return
+
+
+def _at_an_edge(subject: Subject) -> Iterator[Seen]:
+    """A closer with no opener where an argument's value begins or ends."""
+    for text in subject.free_texts:
+        if not text.in_call or not holds_any(text.text, _ENDS):
+            continue
+        match = _EDGE_CLOSER.search(text.text)
+        if match and "<think" not in text.text and not asks_about_markup(subject):
+            yield _seen(text.where, f"a thinking tag, {span(text.text, *match.span())}")
             return
 
 

@@ -42,7 +42,14 @@ _NAMED_CALL = re.compile(
 # Where one would look for a call written as text: its first and last lines.
 _EDGE = 2000
 _THINK_BLOCK = re.compile(
-    r"\s*(?:<(think(?:ing)?|thought|reasoning)>.*?(?:</\1>|\Z)\s*)+", re.DOTALL
+    r"\s*(?:<(think(?:ing)?|thought|reasoning)>((?:(?!</\1>).)*)(?:</\1>|\Z)\s*)+", re.DOTALL
+)
+# Texts in which somebody speaks: their "I will" is no promise of the model's.
+_ASKS_FOR_SPEECH = re.compile(
+    r"\b(?:e-?mail|mail|letter|message|reply|repl(?:y|ies)|sentence|line|story|poem|haiku|verse|dialog(?:ue)?|tweet|post|"
+    r"translat\w*|rephrase|paraphrase|caption|slogan|diary|speech|lyrics|song|fiction|novel|role-?play|quote)\b|"
+    r"翻译|翻譯|邮件|信|诗|故事|対話|翻訳|メール|übersetz|traduis|traduce|tradu[cz]|перевед|письмо|стих",
+    re.IGNORECASE,
 )
 
 
@@ -65,7 +72,7 @@ def _as_text(subject: Subject) -> Iterator[Seen]:
     text = subject.content.text
     if found := _written_out(subject, text):
         yield _seen(subject, "content", f"a call written as text, {found}", leads=True)
-    elif subject.has_visible_content and _THINK_BLOCK.fullmatch(text):
+    elif subject.has_visible_content and _only_promises(text):
         yield _seen(subject, "content", "the reply is a thinking block and no call", leads=True)
     elif _markup_of_a_call(subject):
         yield _seen(subject, "content", "markup of a call, and no call")
@@ -114,6 +121,12 @@ def _only_call(text: str, at: int) -> bool:
     return text[at:].rstrip().rstrip("`;").rstrip().endswith((")", "}"))
 
 
+def _only_promises(text: str) -> bool:
+    """True for a reply that is a thinking block and nothing else, and ends on what to do next."""
+    block = _THINK_BLOCK.fullmatch(text)
+    return block is not None and announces_action(last_sentence(block[2]))
+
+
 def _markup_of_a_call(subject: Subject) -> bool:
     for text in (subject.content, subject.reasoning):
         if not text.markup or asks_about_markup(subject):
@@ -131,7 +144,7 @@ def _announced(subject: Subject) -> Iterator[Seen]:
     content = subject.content.text
     sentence = last_sentence(content)
     if subject.has_visible_content:
-        if announces_action(sentence):
+        if announces_action(sentence) and not _ASKS_FOR_SPEECH.search(subject.prompt):
             yield _seen(subject, "content", f"announces a step and stops: {sentence[:80]!r}")
             return
         if content.rstrip().endswith(("?", "？")):

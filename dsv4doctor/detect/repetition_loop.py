@@ -41,6 +41,11 @@ LEADING_SHARE = 0.3
 _FILL = frozenset(" \t\n\r-=_*#~.+|/\\<>^0'\"`:,;()[]{}─━═│┃║░▒▓█▁▂▃▄▅▆▇·•…—–―＝－　0&%$@oOxXAaFf1")
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORDISH = re.compile(r"[^\W\d_]{2,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+# A finished number with a period that never ends, as division gives it.
+_DECIMALS = re.compile(r"\d[.,]\d{0,38}$")
+# Nothing that people write is closed so many times in a row.
+_CLOSERS = "}])>;, \t\r\n"
+_MANY_CLOSERS = 60
 _DIGIT = re.compile(r"[0-9]")
 _LAUGHTER = re.compile(
     r"(?:[hjx]+[aeiou]+|[aeiou]*[hmz]+|l[ao]+|n[oa]+|哈|呵|嘿|ㅋ|ㅎ|w|5)+[\s,!.-]*", re.IGNORECASE
@@ -196,7 +201,7 @@ _COMPRESSIBLE = 0.32
 
 def detect(subject: Subject) -> Iterator[Seen]:
     yield from _same_calls(subject)
-    cut = subject.finish in ("length", None)
+    cut = subject.is_cut
     for text in subject.free_texts:
         if len(text.text) < _MIN_CHARS:
             continue
@@ -250,6 +255,8 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
         if wordy:
             seen = covered * (_CJK_WEIGHT if _CJK.match(unit) else 1)
             return (repeats >= 6 and seen >= 24) or (repeats >= 3 and covered >= 300)
+        if repeats >= _MANY_CLOSERS and not text.in_call and not unit.strip(_CLOSERS):
+            return bool(unit.strip())
         if asked or in_code or _is_fill(unit):
             # Nothing but fill from its first character to the cut was never meant as data.
             whole = covered >= _WHOLE_SHARE * len(text.text) and not text.in_call
@@ -271,6 +278,8 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
         if _LAUGHTER.fullmatch(unit.strip()):
             return covered >= 200
         return (repeats >= 8 and covered >= 22) or (repeats >= 4 and len(unit) >= 60)
+    if unit.isdigit() and _DECIMALS.search(text.text[max(0, period.start - 40) : period.start]):
+        return False
     return repeats >= 64 and not _is_fill(unit) and _glued(period, text)
 
 

@@ -36,6 +36,9 @@ _PLAIN_WORDS = (
 _ASCII = (
     rf"<\|/?(?:[A-Za-z][A-Za-z0-9]*[_▁][A-Za-z0-9_▁]{{0,40}}|{_PLAIN_WORDS})"
     r"(?:[ /][A-Za-z0-9_]{1,20})?\|>"
+    # Templates whose pairs open with `<|word>` and close with `<word|>`.
+    r"|<\|(?:tool_(?:call|response|output|result)|channel|turn|think|message|start|end|system|user|assistant)>"
+    r"|<(?:tool_(?:call|response|output|result)|channel|turn|think|message|im_start|im_end|eot_id)\|>"
 )
 _NAMED = (
     r"</?start_of_turn>|<end_of_turn>|<start_of_image>|<start_function_call>|"
@@ -43,10 +46,16 @@ _NAMED = (
     r"<fim_(?:prefix|suffix|middle|pad)>|<(?:gh_stars|jupyter_(?:start|text|code|output)|"
     r"commit_(?:before|msg|after)|empty_output)>|<extra_id_\d{1,3}>|<reserved_\d{1,4}>|<unused\d{1,4}>|"
     r"<0x[0-9A-F]{2}>|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<sop>|<eop>|<eod>|<eot>|"
+    # The middle of DeepSeek's sentence tokens, its bars lost: low blocks join no words of prose.
+    r"(?:begin|end)▁of▁(?:sentence|thinking)[｜|]?>?|"
     r"<SPECIAL_\d{1,4}>|<end_of_utterance>|<\|?end\|?of\|?text\|?>|<seed:(?:bos|eos|tool_call|pad)>"
 )
 _TOKEN = re.compile(f"{_DEEPSEEK}|{_ASCII}|{_NAMED}")
-# A token cut at the end of the text, or at its start.
+# A token cut at the start of the text.
+_HALF_START = re.compile(
+    r"\s*(?:[A-Za-z▁]{0,30}▁[a-z▁]{1,30}[｜|]|[｜])>|\s*(?:[a-z]{1,12}_)*(?:im_(?:start|end)|end|eot_id|header_id|of_text|of_turn)\|>"
+)
+# A token cut at the end of the text.
 _HALF = re.compile(
     r"<｜(?!D?S?M?L?｜?$)[A-Za-z][\w▁]{0,40}｜?$|<\|(?:im_(?:st|en|start|end)|end_?of|eot|begin_of|start_header)[\w]{0,20}\|?$"
 )
@@ -58,7 +67,7 @@ _EDGE = re.compile(
 _ROW = re.compile(r"(?:(?:</?s>|<pad>|<unk>|\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\])\s?){3,}")
 # One of these is in every token; the search for them is cheap.
 _HINT = re.compile(
-    r"<[｜|<\[]|\[/?(?:INST|gMASK|THINK|TOOL|AVAIL|SYS|IMG|BEGIN|PAD|UNK|SEP|CLS|EOS|BOS)|\[e?~|\][~!]|"
+    r"<[｜|<\[]|▁of▁|[a-z]\|>|\[/?(?:INST|gMASK|THINK|TOOL|AVAIL|SYS|IMG|BEGIN|PAD|UNK|SEP|CLS|EOS|BOS)|\[e?~|\][~!]|"
     r"</?(?:start_of|end_of|start_fun|fim_|gh_|jup|commit_|empty_|extra_id|reserved_|unused|0x|bos|eos|\d*bos|\d*eos|"
     r"sop>|eop>|eod>|eot>|SPECIAL_|seed:|s>|pad>|unk>|mask>|endof|end\|)"
 )
@@ -80,7 +89,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 def _may_hold_token(text: Text) -> bool:
     """The cheap test: every token has an angle or square bracket, and one of the hints."""
-    return not text.signs.isdisjoint("<[]") and _HINT.search(text.text) is not None
+    return not text.signs.isdisjoint("<[]▁>") and _HINT.search(text.text) is not None
 
 
 def _first(text: Text) -> tuple[int, int] | None:
@@ -92,6 +101,8 @@ def _first(text: Text) -> tuple[int, int] | None:
         quoted = quoted if quoted is not None else quoted_spans(body)
         if not quoted.covers(match.start()):
             return match.span()
+    if started := _HALF_START.match(body):
+        return started.span()
     edge = body.rstrip()
     for pattern, source, start in (
         (_HALF, edge, max(0, len(edge) - _TAIL)),

@@ -27,6 +27,11 @@ T = TypeVar("T")
 MAX_DEPTH = 64
 # Invisible in every font: a reply of nothing else is an empty reply.
 INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u180e\u034f\u061c\u115f\u1160\u3164\uffa0\u2800"
+# Finish reasons of a reply that somebody or something else ended: the limit, an abort by the server
+# (SGLang, vLLM), an error behind a gateway.
+_CUT_REASONS = frozenset(
+    ["length", "abort", "aborted", "error", "cancelled", "canceled", "timeout"]
+)
 _STRIP_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
 
 
@@ -203,6 +208,11 @@ class Subject:
     @lazy
     def finish(self) -> str | None:
         return self.exchange.response.finish_reason
+
+    @lazy
+    def is_cut(self) -> bool:
+        """True when the reply did not end by itself: no finish reason, or one that says so."""
+        return self.finish is None or self.finish in _CUT_REASONS
 
     @lazy
     def has_visible_content(self) -> bool:

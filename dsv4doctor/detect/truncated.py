@@ -1,7 +1,7 @@
 """A reply that ends before it is done.
 
-Seen: `finish_reason` is `length` or missing, or the reply says `stop` and breaks off in the middle
-of a sentence. A cut by the request's own `max_tokens` is named and is no corruption.
+Seen: `finish_reason` is `length`, `abort` or missing, or the reply says `stop` and breaks off in the
+middle of a sentence. A cut by the request's own `max_tokens` is named and is no corruption.
 Why: a stream without a finish reason was cut by a dying worker or a proxy, and clients that do not
 look take half an answer (or half a call) for a whole one.
 Confirm: look for `finish_reason` and `data: [DONE]` at the end of the raw stream; compare
@@ -36,7 +36,14 @@ _ERROR_HINTS = ("error", "upstream", "50")
 # Words that no English sentence ends on; `that` only where it opens a relative clause.
 _DANGLING = re.compile(
     r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|is an?|of the)"
-    r"|\b(?:an?|the|one) [a-z]+ that)$"
+    r"|\b(?:an?|the|one) [a-z]+ that|\b(?:the|an?) [a-z]+ of|\b(?:such|as well|so long) as|\b(?:in order|due|according) to"
+    r"|\w,"
+    r"|\b(?:und|oder|weil|dass|eine[mnrs]?)|\b(?:et|ou|parce que|afin de|une|dans les?)|\b(?:porque|una|para el|de los)"
+    r"|\b(?:и|или|потому что|чтобы))$"
+)
+# Chinese that ends on a word which joins or opens, with no mark behind it.
+_DANGLING_CHINESE = re.compile(
+    r"[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
 )
 _MIN_WORDS = 5
 
@@ -54,6 +61,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
         yield _seen("finish_reason", what, corrupts=corrupts, leads=cut_call)
     elif subject.finish is None:
         yield _seen("finish_reason", "the reply has no finish_reason", leads=cut_call)
+    elif subject.is_cut:
+        yield _seen("finish_reason", f"finish_reason is {subject.finish}", leads=cut_call)
     elif not subject.calls:
         yield from _broken_off(subject)
 
@@ -71,10 +80,13 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
         return
     last_line = tail.rsplit("\n", 1)[-1]
     # One paragraph of prose only: titles, verses and code may end on any word.
+    if "\n" not in text and (match := _DANGLING_CHINESE.search(last_line[-60:])):
+        yield _seen("content", f"stops in mid-sentence, {span(last_line[-60:], *match.span())}")
+        return
     if "\n" in text.strip() or len(last_line.split()) < _MIN_WORDS or not text[:1].isupper():
         return
-    if match := _DANGLING.search(last_line):
-        yield _seen("content", f"stops in mid-sentence, {span(last_line, *match.span())}")
+    if match := _DANGLING.search(last_line[-60:]):
+        yield _seen("content", f"stops in mid-sentence, {span(last_line[-60:], *match.span())}")
 
 
 def _seen(where: str, what: str, *, corrupts: bool = True, leads: bool = False) -> Seen:

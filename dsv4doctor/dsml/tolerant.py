@@ -28,8 +28,8 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
-    """One piece of markup: `text[start:end]`. `element` is `block`, `invoke`, `parameter` or
-    None."""
+    """One piece of markup: `text[start:end]`. `element` is `block`, `invoke`, `parameter`,
+    `results` (what a prompt wraps a tool's answer in) or None."""
 
     form: Form
     start: int
@@ -41,7 +41,10 @@ class Fragment:
 
 _LT = r"(?:<|&lt;|&#60;|&#x3c;|＜|\\u003c)"
 _GT = r"(?:>|&gt;|&#62;|&#x3e;|＞|\\u003e)"
-_BAR = r"(?:｜|\||&#65372;|&#xff5c;|&#124;|&vert;|￨|\\uff5c)"
+# Beside the real bar and its escapes, the look-alikes that models and clients write for it.
+_BAR = r"(?:｜|\||‖|│|∣|❘|&#65372;|&#xff5c;|&#124;|&vert;|￨|\\uff5c)"
+# A bar that no table and no pipe is drawn with.
+_WIDE_BAR = r"(?:｜|‖|￨|&#65372;|&#xff5c;|\\uff5c)"
 _NAME = r"(?:tool_calls?|function_calls?|calls|invoke|parameter)"
 _QUOTE = r"(?:\\?[\"']|&quot;|&#34;)"
 _ATTRIBUTES = r"[^<>&]{0,80}(?:&quot;[^<>&]{0,200}){0,6}"
@@ -52,9 +55,11 @@ _TAG = re.compile(
     rf"(?P<rest>\s?/?\s?(?P<element>[a-z_]{{0,16}})(?P<attributes>{_ATTRIBUTES})(?P<close>{_GT})?)",
     re.IGNORECASE,
 )
-# A bar lost on one side, or letters torn out of the marker before an element's name.
+# A bar lost on one side, or letters torn out of the marker before an element's name; behind a bar
+# that tables have too (`| XML | parameter |`) only where the tag goes on.
 _LOST_BAR = re.compile(
-    rf"{_LT}\s?/?\s?DSML\s?{_BAR}|(?:DS|S)?ML\s?{_BAR}{{1,3}}\s?{_NAME}\b|"
+    rf"{_LT}\s?/?\s?DSML\s?{_BAR}|(?<![A-Za-z])(?:DS|S)?ML\s?{_WIDE_BAR}{{1,3}}\s?{_NAME}\b|"
+    rf"(?<![A-Za-z])(?:DS|S)?ML{_BAR}{{1,3}}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
     rf"{_LT}\s?/?\s?{_BAR}{{1,3}}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
     rf"{_LT}/?｜DS?M?(?![A-Z▁｜|])",
     re.IGNORECASE,
@@ -66,6 +71,7 @@ _CUT_END = re.compile(
 _BARE = re.compile(rf"{_BAR}{{1,3}}DSML{_BAR}{{1,3}}", re.IGNORECASE)
 _PLAIN = re.compile(
     rf"{_LT}(?P<slash>/)?(?:(?P<block>function_calls|tool_calls)\s?{_GT}|"
+    rf"(?P<results>function_results|tool_results?)\s?{_GT}|"
     rf"(?:antml:)?(?P<element>invoke|parameter)(?:\s+name={_QUOTE}(?P<name>[^\"'<>&\\]{{1,100}}){_QUOTE}"
     rf"(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?)?\s?{_GT})"
 )
@@ -87,9 +93,9 @@ _ELEMENT = {
     "parameter": "parameter",
 }
 # Every fragment holds one of these characters: a bracket, a bar, or what an escape begins with.
-MARKUP_SIGNS = frozenset("<>＜＞&\\|｜￨")
+MARKUP_SIGNS = frozenset("<>＜＞&\\|｜￨‖│∣❘")
 # What stands for a bar, plainly or as the beginning of its escape.
-_BAR_SIGNS = "|｜￨&\\"
+_BAR_SIGNS = "|｜￨‖│∣❘&\\"
 # No fragment exists without one of these; finding them is a memchr-speed search.
 _HINTS = (
     "DSML",
@@ -97,18 +103,20 @@ _HINTS = (
     "｜",
     "invoke",
     "parameter",
-    "function_call",
+    "function_",
     "tool_call",
+    "tool_result",
     "string=",
     "Dsml",
 )
 # A plain element is its name right behind the bracket, or behind an escape of it.
 _PLAIN_HINTS = (
     "<invoke", "</invoke", "<parameter", "</parameter", "<tool_calls", "</tool_calls",
-    "<function_calls", "</function_calls", "antml:", "lt;", "#60;", "#x3c;", "＜", "u003c",
+    "<function_", "</function_", "<tool_result", "</tool_result",
+    "antml:", "lt;", "#60;", "#x3c;", "＜", "u003c",
 )  # fmt: skip
 # What a bar stands behind in every torn marker: a bracket or its escape, or the marker's end.
-_BEFORE_BAR = re.compile(r"[<＜;cClL][\s/]{0,4}[|｜￨&\\]")
+_BEFORE_BAR = re.compile(r"[<＜;cClL][\s/]{0,4}[|｜￨‖│∣❘&\\]")
 _TORN_HINTS = ("ML｜", "ML|", "invoke", "parameter", "call", "<｜D", "</｜D")
 _TAIL = 64
 
@@ -152,7 +160,7 @@ def _all(text: str) -> Iterator[Fragment]:
             form=Form.PLAIN,
             start=match.start(),
             end=match.end(),
-            element="block" if match["block"] else match["element"],
+            element=_plain_element(match),
             closing=bool(match["slash"]),
             name=match["name"],
         )
@@ -164,6 +172,12 @@ def _all(text: str) -> Iterator[Fragment]:
             for match in pattern.finditer(text):
                 yield Fragment(form=form, start=match.start(), end=match.end())
     yield from _cut_ends(text)
+
+
+def _plain_element(match: re.Match[str]) -> str | None:
+    if match["block"]:
+        return "block"
+    return "results" if match["results"] else match["element"]
 
 
 def _tags(text: str) -> Iterator[Fragment]:
