@@ -64,6 +64,6 @@ def bench(
         "bench",
         outcome,
         outcome.report,
-        body=outcome.summary,
+        body=outcome.body,
         hint=hint and f"interrupted; whole blocks are kept. To finish it: {hint}",
     )

@@ -82,7 +82,7 @@ def repro(
         "repro",
         outcome,
         outcome.report,
-        body=outcome.summary,
+        body=outcome.body,
         hint=hint and f"interrupted; what was seen is saved. To finish it: {hint}",
     )
 

@@ -6,18 +6,15 @@ goes on with the next one; a deployment that was relaunched is back at its basel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 from dsv4doctor.artifacts.manifest import NewRun
-from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
-from dsv4doctor.codec import to_builtins
+from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.deploy.document import HostEntry
 from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError
 from dsv4doctor.experiment.arms import ArmKind, refuse_unhonoured
-from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.finding import Severity
 from dsv4doctor.flows.ab_deployment import connector, deployment_of, open_site
 from dsv4doctor.flows.ab_load import load_run
 from dsv4doctor.flows.ab_results import BlockBook
@@ -37,24 +34,12 @@ from dsv4doctor.flows.ab_verdict import (
     findings_of,
     judge_blocks,
 )
+from dsv4doctor.flows.conclusion import Conclusion, write_conclusion
+from dsv4doctor.flows.driving import interruptible, segment_of
 from dsv4doctor.hosts.transport import Transport
 from dsv4doctor.progress import Progress
 from dsv4doctor.report.ab import build_ab_report
-from dsv4doctor.report.document import Report
-from dsv4doctor.report.formats import markdown
 from dsv4doctor.target import parse_endpoint
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AbOutcome:
-    """What `ab` has to say. `resume_hint` is the command that goes on with an interrupted run."""
-
-    verdict: str
-    exit_code: int
-    findings: tuple[Finding, ...]
-    body: Mapping[str, Any]
-    report: Report
-    resume_hint: str = ""
 
 
 def run_ab(
@@ -63,7 +48,7 @@ def run_ab(
     *,
     fail_on: Severity = Severity.WARNING,
     connect: Callable[[HostEntry], Transport] | None = None,
-) -> AbOutcome:
+) -> Conclusion:
     """Do what `plan` says; every finished block is in the run directory when this returns.
 
     Raises:
@@ -78,7 +63,7 @@ def run_ab(
             for number, arm in enumerate(plan.arms):
                 work.book.add(load_run(arm, number))
         else:
-            with _interruptible(work), _source(work, connect) as source:
+            with interruptible(work), _source(work, connect) as source:
                 run_blocks(work, source)
         return _conclude(work, fail_on)
 
@@ -107,15 +92,6 @@ def _open_run(plan: AbPlan) -> RunDirectory:
     return RunDirectory.create(
         plan.output_dir, NewRun(command=COMMAND, label=label, argv=plan.argv, details=details)
     )
-
-
-@contextmanager
-def _interruptible(work: Experiment) -> Iterator[None]:
-    """Ctrl-C at any time: the finished blocks are summed up all the same."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        work.interrupted = True
 
 
 @contextmanager
@@ -155,7 +131,7 @@ def _standing(work: Experiment) -> Standing:
     return Standing(endpoints=endpoints, progress=work.progress)
 
 
-def _conclude(work: Experiment, fail_on: Severity) -> AbOutcome:
+def _conclude(work: Experiment, fail_on: Severity) -> Conclusion:
     """Sum up, and write what was summed up before it is shown."""
     run, plan, blocks = work.run, work.plan, work.book.blocks
     judged = judge_blocks(plan, blocks)
@@ -165,7 +141,7 @@ def _conclude(work: Experiment, fail_on: Severity) -> AbOutcome:
         restored=work.restored,
         restored_evidence=work.evidence,
         interrupted=work.interrupted,
-        segments=len(run.manifest["segments"]),
+        segments=segment_of(run),
         notes=tuple(work.notes),
     )
     findings = findings_of(judged, facts)
@@ -175,12 +151,7 @@ def _conclude(work: Experiment, fail_on: Severity) -> AbOutcome:
         exit_code = EXIT_INTERRUPTED
     body = body_of(plan, blocks, judged, facts)
     report = build_ab_report(verdict, body, findings=findings, exit_code=exit_code)
-    run.amend(target=work.target)
-    run.write_findings(to_builtins(findings))
-    run.write_summary({"verdict": verdict, "exit_code": exit_code, COMMAND: to_builtins(body)})
-    run.write_text(REPORT_MARKDOWN, markdown.render(report))
-    run.finish()
-    return AbOutcome(
+    conclusion = Conclusion(
         verdict=verdict,
         exit_code=exit_code,
         findings=findings,
@@ -188,3 +159,6 @@ def _conclude(work: Experiment, fail_on: Severity) -> AbOutcome:
         report=report,
         resume_hint=f"dsv4doctor ab --resume {run.path}" if work.interrupted else "",
     )
+    # An arm's records are many runs in one: the page is of a run.
+    write_conclusion(run, conclusion, work.target, has_page=False)
+    return conclusion

@@ -12,6 +12,7 @@ from dsv4doctor.experiment.arms import Arm, ArmKind, crossing
 from dsv4doctor.finding import Certainty, Evidence, Finding, Severity
 from dsv4doctor.flows.ab_results import BlockResult, arm_body, block_body, outcomes_of
 from dsv4doctor.flows.ab_setup import AbPlan
+from dsv4doctor.flows.conclusion import mild_is_done
 from dsv4doctor.stats.decide import (
     Looking,
     Rules,
@@ -107,10 +108,7 @@ def exit_code_of(
     """The contract's code; 3 where the deployment could not be put back, whatever was found."""
     if facts.restored is False:
         return EXIT_COULD_NOT
-    code = EXIT_OF_VERDICT[verdict]
-    if code == EXIT_FINDINGS and all(item.severity.rank < fail_on.rank for item in findings):
-        return EXIT_DONE
-    return code
+    return mild_is_done(EXIT_OF_VERDICT[verdict], findings, fail_on)
 
 
 def body_of(

@@ -7,16 +7,15 @@ before it counts. An interrupted bench is finished by `--resume`: whole blocks a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.artifacts.manifest import NewRun
-from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
+from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import EXIT_INTERRUPTED, UsageError
-from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.finding import Severity
 from dsv4doctor.flows.bench_compare import Baseline, check_comparable, compare
 from dsv4doctor.flows.bench_drive import BenchWork, drive, replay
 from dsv4doctor.flows.bench_output import append_sglang_lines, check_output_file
@@ -24,11 +23,13 @@ from dsv4doctor.flows.bench_plan import BenchPlan, with_prompts
 from dsv4doctor.flows.bench_prompts import check_lengths
 from dsv4doctor.flows.bench_summary import BenchFacts, summarise_bench
 from dsv4doctor.flows.bench_verdict import bench_findings, exit_code_of, verdict_of
+from dsv4doctor.flows.conclusion import Conclusion, write_conclusion
+from dsv4doctor.flows.driving import interruptible
 from dsv4doctor.flows.live_target import secrets_of, serving
 from dsv4doctor.progress import Progress
 
 if TYPE_CHECKING:
-    from dsv4doctor.report.document import Report
+    pass
 
 BENCH = "bench"
 
@@ -44,19 +45,7 @@ class BenchWishes:
     fail_on: Severity = Severity.WARNING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchOutcome:
-    """What `bench` has to say. `resume_hint` is the command that finishes an interrupted one."""
-
-    verdict: str
-    exit_code: int
-    findings: tuple[Finding, ...]
-    summary: Mapping[str, Any]
-    report: Report
-    resume_hint: str = ""
-
-
-def run_bench(plan: BenchPlan, wishes: BenchWishes, progress: Progress) -> BenchOutcome:
+def run_bench(plan: BenchPlan, wishes: BenchWishes, progress: Progress) -> Conclusion:
     """Do what `plan` says; everything seen is in the run directory when this returns.
 
     Raises:
@@ -78,7 +67,7 @@ def run_bench(plan: BenchPlan, wishes: BenchWishes, progress: Progress) -> Bench
     with run.writing():
         work = BenchWork(plan=plan, run=run, progress=progress)
         replay(work)
-        with _interruptible(work), serving(plan, run.path, progress) as endpoint:
+        with interruptible(work), serving(plan, run.path, progress) as endpoint:
             work.secrets = secrets_of(endpoint)
             work.target.update(base_url=endpoint.base_url, lab=plan.manifest()["lab"])
             drive(work, endpoint)
@@ -112,21 +101,10 @@ def _open_run(plan: BenchPlan) -> RunDirectory:
     )
 
 
-@contextmanager
-def _interruptible(work: BenchWork) -> Iterator[None]:
-    """Ctrl-C outside the load too: what was seen is summed up all the same."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        work.interrupted = True
-
-
-def _conclude(work: BenchWork, wishes: BenchWishes, baseline: Baseline | None) -> BenchOutcome:
+def _conclude(work: BenchWork, wishes: BenchWishes, baseline: Baseline | None) -> Conclusion:
     """Sum up, and write what was summed up before it is shown."""
     # Reports are made when there is something to tell, and imported then.
-    from dsv4doctor.flows.report_page import REPORT_HTML, html_page
     from dsv4doctor.report.bench import build_bench_report
-    from dsv4doctor.report.formats import markdown
 
     run, facts = work.run, _facts(work)
     summary = summarise_bench(work.book, work.blocks, facts)
@@ -137,23 +115,19 @@ def _conclude(work: BenchWork, wishes: BenchWishes, baseline: Baseline | None) -
     code = exit_code_of(verdict, findings, wishes.fail_on)
     code = EXIT_INTERRUPTED if work.interrupted else code
     report = build_bench_report(verdict, summary, findings=findings, exit_code=code)
-    run.amend(target=work.target)
-    run.write_findings(to_builtins(findings))
-    run.write_summary({"verdict": verdict, "exit_code": code, BENCH: summary})
-    run.write_text(REPORT_MARKDOWN, markdown.render(report))
-    run.write_text(REPORT_HTML, html_page(report, run.records()))
-    run.finish()
-    if wishes.output_file is not None:
-        records = list(_measured(work)) if wishes.output_details else []
-        append_sglang_lines(wishes.output_file, summary, records, details=wishes.output_details)
-    return BenchOutcome(
+    conclusion = Conclusion(
         verdict=verdict,
         exit_code=code,
         findings=findings,
-        summary=summary,
+        body=summary,
         report=report,
         resume_hint=f"dsv4doctor bench --resume {run.path}" if work.interrupted else "",
     )
+    write_conclusion(run, conclusion, work.target, has_page=True)
+    if wishes.output_file is not None:
+        records = list(_measured(work)) if wishes.output_details else []
+        append_sglang_lines(wishes.output_file, summary, records, details=wishes.output_details)
+    return conclusion
 
 
 def _measured(work: BenchWork) -> Iterator[Mapping[str, Any]]:

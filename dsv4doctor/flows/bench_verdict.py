@@ -9,6 +9,7 @@ from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, EXIT_UND
 from dsv4doctor.finding import Evidence, Finding, Severity
 from dsv4doctor.flows.bench_book import BenchBook
 from dsv4doctor.flows.bench_summary import BenchFacts
+from dsv4doctor.flows.conclusion import mild_is_done
 from dsv4doctor.flows.repro_verdict import RunFacts, findings_of
 from dsv4doctor.stats.blocks import Trend
 
@@ -45,10 +46,7 @@ def verdict_of(book: BenchBook, facts: BenchFacts, summary: Mapping[str, Any]) -
 
 def exit_code_of(verdict: str, findings: tuple[Finding, ...], fail_on: Severity) -> int:
     """The exit code: 1 only if a finding reaches `fail_on`."""
-    code = _EXIT_OF_VERDICT[verdict]
-    if code == EXIT_FINDINGS and all(item.severity.rank < fail_on.rank for item in findings):
-        return EXIT_DONE
-    return code
+    return mild_is_done(_EXIT_OF_VERDICT[verdict], findings, fail_on)
 
 
 def bench_findings(

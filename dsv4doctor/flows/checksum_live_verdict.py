@@ -12,6 +12,7 @@ from dsv4doctor.flows.checksum import HOST_ROW
 from dsv4doctor.flows.checksum_live_blind import Unseen, unseen_of, unserved_of
 from dsv4doctor.flows.checksum_live_plan import LivePlan
 from dsv4doctor.flows.checksum_live_ranks import RankWatch, Watch
+from dsv4doctor.flows.conclusion import mild_is_done
 from dsv4doctor.flows.repro_drive import Work
 from dsv4doctor.probe_protocol import HOPS, Observation
 from dsv4doctor.tracing.change import Change
@@ -98,10 +99,7 @@ def verdict_of(seen: Seen) -> str:
 
 def exit_code_of(verdict: str, findings: Sequence[Finding], fail_on: Severity) -> int:
     """The exit code: 1 only if a finding reaches `fail_on`."""
-    code = EXIT_OF_VERDICT[verdict]
-    if code == EXIT_FINDINGS and all(each.severity.rank < fail_on.rank for each in findings):
-        return EXIT_DONE
-    return code
+    return mild_is_done(EXIT_OF_VERDICT[verdict], findings, fail_on)
 
 
 def body_of(seen: Seen) -> dict[str, Any]:

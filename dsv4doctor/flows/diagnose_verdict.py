@@ -11,6 +11,7 @@ from dsv4doctor.differential.readings import Case
 from dsv4doctor.differential.standing import CauseStanding, Conclusion, Standing, conclude, judge
 from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Certainty, Evidence, Finding, Severity
+from dsv4doctor.flows.conclusion import mild_is_done
 from dsv4doctor.flows.diagnose_arms import ArmRun
 from dsv4doctor.flows.diagnose_next import next_command
 from dsv4doctor.flows.diagnose_plan import DiagnosePlan
@@ -42,10 +43,7 @@ class DiagnoseFacts:
 
 def exit_code_of(verdict: str, findings: Sequence[Finding], fail_on: Severity) -> int:
     """The contract's code; 1 only if a finding reaches `fail_on`."""
-    code = EXIT_OF_VERDICT[verdict]
-    if code == EXIT_FINDINGS and all(item.severity.rank < fail_on.rank for item in findings):
-        return EXIT_DONE
-    return code
+    return mild_is_done(EXIT_OF_VERDICT[verdict], findings, fail_on)
 
 
 def body_of(case: Case, facts: DiagnoseFacts) -> dict[str, Any]:

@@ -5,16 +5,15 @@ Each reply is judged and on disk before anything shows it. A killed run is finis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dsv4doctor.artifacts.manifest import NewRun
-from dsv4doctor.artifacts.store import REPORT_MARKDOWN, RunDirectory
+from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.errors import EXIT_INTERRUPTED
-from dsv4doctor.finding import Finding, Severity
+from dsv4doctor.finding import Severity
+from dsv4doctor.flows.conclusion import Conclusion, write_conclusion
+from dsv4doctor.flows.driving import interruptible, lag_figures, segment_of
 from dsv4doctor.flows.live_target import secrets_of, serving
 from dsv4doctor.flows.repro_drive import Work, drive, replay
 from dsv4doctor.flows.repro_plan import ReproPlan
@@ -25,28 +24,15 @@ from dsv4doctor.flows.repro_verdict import (
     summarise,
     verdict_of,
 )
-from dsv4doctor.load.runner import ClientLag
 from dsv4doctor.progress import Progress
 
 if TYPE_CHECKING:
-    from dsv4doctor.report.document import Report
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReproOutcome:
-    """What `repro` has to say. `resume_hint` is the command that finishes an interrupted run."""
-
-    verdict: str
-    exit_code: int
-    findings: tuple[Finding, ...]
-    summary: Mapping[str, Any]
-    report: Report
-    resume_hint: str = ""
+    pass
 
 
 def run_repro(
     plan: ReproPlan, progress: Progress, *, fail_on: Severity = Severity.WARNING
-) -> ReproOutcome:
+) -> Conclusion:
     """Do what `plan` says; everything seen is in the run directory when this returns.
 
     Raises:
@@ -58,7 +44,7 @@ def run_repro(
     with run.writing():
         work = Work(plan, run, progress)
         replay(work)
-        with _interruptible(work), serving(plan, run.path, progress) as endpoint:
+        with interruptible(work), serving(plan, run.path, progress) as endpoint:
             work.secrets = secrets_of(endpoint)
             work.target.update(base_url=endpoint.base_url, lab=plan.manifest()["lab"])
             drive(work, endpoint)
@@ -75,21 +61,10 @@ def _open_run(plan: ReproPlan) -> RunDirectory:
     )
 
 
-@contextmanager
-def _interruptible(work: Work) -> Iterator[None]:
-    """Ctrl-C before or after the load: what was seen is summed up all the same."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        work.interrupted = True
-
-
-def _conclude(work: Work, fail_on: Severity) -> ReproOutcome:
+def _conclude(work: Work, fail_on: Severity) -> Conclusion:
     """Sum up, and write what was summed up before it is shown."""
     # Reports are made when there is something to tell, and imported then.
-    from dsv4doctor.flows.report_page import REPORT_HTML, html_page
     from dsv4doctor.report.build import build_repro_report
-    from dsv4doctor.report.formats import markdown
 
     run, tally = work.run, work.tally
     facts = _facts(work)
@@ -101,20 +76,16 @@ def _conclude(work: Work, fail_on: Severity) -> ReproOutcome:
     report = build_repro_report(
         verdict, summary, findings=findings, examples=examples, exit_code=exit_code
     )
-    run.amend(target=work.target)
-    run.write_findings(to_builtins(findings))
-    run.write_summary({"verdict": verdict, "exit_code": exit_code, "repro": to_builtins(summary)})
-    run.write_text(REPORT_MARKDOWN, markdown.render(report))
-    run.write_text(REPORT_HTML, html_page(report, run.records()))
-    run.finish()
-    return ReproOutcome(
+    conclusion = Conclusion(
         verdict=verdict,
         exit_code=exit_code,
         findings=findings,
-        summary=summary,
+        body=summary,
         report=report,
         resume_hint=f"dsv4doctor repro --resume {run.path}" if work.interrupted else "",
     )
+    write_conclusion(run, conclusion, work.target, has_page=True)
+    return conclusion
 
 
 def _facts(work: Work) -> RunFacts:
@@ -128,15 +99,11 @@ def _facts(work: Work) -> RunFacts:
         turns=plan.turn_count,
         context_tokens=plan.context_tokens,
         wedge=to_builtins(work.wedge) if work.wedge else None,
-        client_lag_ms=_lag(ended.client_lag) if ended else None,
+        client_lag_ms=lag_figures(ended.client_lag) if ended else None,
         timings_valid=ended.timings_valid if ended else None,
         interrupted=work.interrupted,
         unreachable=work.unreachable,
-        segments=len(work.run.manifest["segments"]),
+        segments=segment_of(work.run),
         torn_lines=work.run.torn_lines,
         notes=tuple(work.notes),
     )
-
-
-def _lag(lag: ClientLag) -> dict[str, float | None]:
-    return {"p50": lag.p50_ms, "p99": lag.p99_ms, "max": lag.max_ms, "n": lag.n}

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Evidence, Finding, Severity
+from dsv4doctor.flows.conclusion import mild_is_done
 from dsv4doctor.flows.tally import Share, Tally, commonest
 from dsv4doctor.stats.percentiles import quantiles
 from dsv4doctor.stats.rates import clean_bound, response_rate, session_rate, upper_bound_clean
@@ -82,10 +83,7 @@ def _was_never_served(tally: Tally, facts: RunFacts) -> bool:
 
 def exit_code_of(verdict: str, findings: tuple[Finding, ...], fail_on: Severity) -> int:
     """The exit code: 1 only if a finding reaches `fail_on`."""
-    code = EXIT_OF_VERDICT[verdict]
-    if code == EXIT_FINDINGS and all(item.severity.rank < fail_on.rank for item in findings):
-        return EXIT_DONE
-    return code
+    return mild_is_done(EXIT_OF_VERDICT[verdict], findings, fail_on)
 
 
 def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
