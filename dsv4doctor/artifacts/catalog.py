@@ -101,45 +101,37 @@ def _value(scenario: Scenario, key: str) -> object:
 
 def _rules(scenario: Scenario) -> Iterable[tuple[str, bool, str]]:
     """What a well-typed scenario must fulfil besides: key, whether it does, what it must be."""
+    yield from _shape_rules(scenario)
+    yield from _call_rules(scenario)
+    yield from _sampling_rules(scenario.sampling)
+
+
+def _shape_rules(scenario: Scenario) -> Iterable[tuple[str, bool, str]]:
     first, last = scenario.context_tokens
-    shared = scenario.shared_prompt_tokens
-    sampling = scenario.sampling
+    shared, jitter = scenario.shared_prompt_tokens, scenario.context_jitter
+    rising = f"[first, last], rising, and above shared_prompt_tokens ({shared})"
     yield "name", bool(scenario.name) and "/" not in scenario.name, "a name without slashes"
     yield "turns", 1 <= scenario.turns <= _MOST_TURNS, f"1 to {_MOST_TURNS}"
-    yield (
-        "context_tokens",
-        shared < first <= last,
-        f"[first, last], rising, and above shared_prompt_tokens ({shared})",
-    )
+    yield "context_tokens", shared < first <= last, rising
     yield "turn_kinds", bool(scenario.turn_kinds), "a list of at least one kind"
-    yield (
-        "context_jitter",
-        0 <= scenario.context_jitter <= _MOST_JITTER,
-        f"0 to {_MOST_JITTER}",
-    )
+    yield "context_jitter", 0 <= jitter <= _MOST_JITTER, f"0 to {_MOST_JITTER}"
     yield "shared_prompt_tokens", shared > 0, "above 0"
-    yield (
-        "canaries_per_call",
-        1 <= scenario.canaries_per_call <= _MOST_CANARIES,
-        f"1 to {_MOST_CANARIES}",
-    )
-    yield "calls_per_turn", 1 <= scenario.calls_per_turn <= _MOST_CALLS, f"1 to {_MOST_CALLS}"
+
+
+def _call_rules(scenario: Scenario) -> Iterable[tuple[str, bool, str]]:
+    canaries, calls, choice = (
+        scenario.canaries_per_call, scenario.calls_per_turn, scenario.tool_choice,
+    )  # fmt: skip
+    yield "canaries_per_call", 1 <= canaries <= _MOST_CANARIES, f"1 to {_MOST_CANARIES}"
+    yield "calls_per_turn", 1 <= calls <= _MOST_CALLS, f"1 to {_MOST_CALLS}"
     yield "values", scenario.values in _VALUES, f"one of {', '.join(_VALUES)}"
     yield "long_text_tokens", scenario.long_text_tokens >= 40, "at least 40"
     yield "abort_after_tokens", scenario.abort_after_tokens >= 1, "at least 1"
-    yield (
-        "tool_choice",
-        scenario.tool_choice in _TOOL_CHOICES,
-        f"one of {', '.join(_TOOL_CHOICES)}",
-    )
+    yield "tool_choice", choice in _TOOL_CHOICES, f"one of {', '.join(_TOOL_CHOICES)}"
+
+
+def _sampling_rules(sampling: Sampling) -> Iterable[tuple[str, bool, str]]:
+    temperature, top_p = sampling.temperature, sampling.top_p
     yield "sampling.max_tokens", sampling.max_tokens >= 1, "at least 1"
-    yield (
-        "sampling.temperature",
-        sampling.temperature is None or sampling.temperature >= 0,
-        "0 or more",
-    )
-    yield (
-        "sampling.top_p",
-        sampling.top_p is None or 0 < sampling.top_p <= 1,
-        "above 0, at most 1",
-    )
+    yield "sampling.temperature", temperature is None or temperature >= 0, "0 or more"
+    yield "sampling.top_p", top_p is None or 0 < top_p <= 1, "above 0, at most 1"

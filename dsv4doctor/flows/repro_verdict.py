@@ -89,6 +89,8 @@ def exit_code_of(verdict: str, findings: tuple[Finding, ...], fail_on: Severity)
 def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
     """The contract's `repro` object, as JSON types and vocabulary dataclasses."""
     complete = tally.complete_sessions(facts.turns)
+    is_clean = complete and not tally.corrupted_responses
+    bound = clean_bound(complete) if is_clean else None
     per_session = [(share.corrupted, share.responses) for share in tally.by_session.values()]
     return {
         "run_dir": facts.run_dir,
@@ -107,21 +109,13 @@ def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
         "aborted_by_us": tally.aborted_by_us,
         "response_rate": response_rate(per_session),
         "session_rate": session_rate(tally.corrupted_sessions, len(tally.by_session)),
-        "clean_bound": clean_bound(complete)
-        if complete and not tally.corrupted_responses
-        else None,
+        "clean_bound": bound,
         "by_label": dict(commonest(tally.by_label)),
         "also_label": dict(commonest(tally.also_label)),
         "by_turn": _table(tally.by_turn, "turn"),
         "by_context": _table(tally.by_context, "context_tokens"),
         "by_kind": _table(tally.by_kind, "kind"),
-        "ttft_ms": quantiles(tally.ttft_ms),
-        "itl_ms": quantiles(tally.itl_ms),
-        "e2e_latency_ms": quantiles(tally.e2e_latency_ms),
-        "output_throughput": tally.output_throughput,
-        "prompt_tokens": tally.prompt_tokens or None,
-        "completion_tokens": tally.completion_tokens or None,
-        "cached_tokens": tally.cached_tokens or None,
+        **_pace(tally),
         "wedge": facts.wedge,
         "client_lag_ms": facts.client_lag_ms,
         "timings_valid": facts.timings_valid,
@@ -129,6 +123,18 @@ def summarise(tally: Tally, facts: RunFacts) -> dict[str, Any]:
         "segments": facts.segments,
         "torn_lines": facts.torn_lines,
         "notes": [*facts.notes, *([facts.unreachable] if facts.unreachable else [])],
+    }
+
+
+def _pace(tally: Tally) -> dict[str, Any]:
+    return {
+        "ttft_ms": quantiles(tally.ttft_ms),
+        "itl_ms": quantiles(tally.itl_ms),
+        "e2e_latency_ms": quantiles(tally.e2e_latency_ms),
+        "output_throughput": tally.output_throughput,
+        "prompt_tokens": tally.prompt_tokens or None,
+        "completion_tokens": tally.completion_tokens or None,
+        "cached_tokens": tally.cached_tokens or None,
     }
 
 

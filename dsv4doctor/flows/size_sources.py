@@ -80,17 +80,7 @@ def gather(ask: SizeAsk) -> Gathered:
             )
         data = load_json(ask.spec, "--spec")
         return Gathered(spec=data, args={})
-    launch = Launch(engine=ask.engine or "sglang", flags={}, env={})
-    served: ServerInfo | None = None
-    if ask.launch is not None:
-        launch = read_launch(ask.launch)
-    elif ask.endpoint is not None:
-        served = ask_server(ask.endpoint)
-        launch = Launch(
-            engine=served.engine or "sglang",
-            flags={key: _plain(value) for key, value in served.server_args.items()},
-            env=_served_env(served),
-        )
+    launch, served = _source(ask)
     args = {**launch.flags, **ask.args}
     env = {**launch.env, **ask.env}
     engine = ask.engine or launch.engine
@@ -115,6 +105,21 @@ def gather(ask: SizeAsk) -> Gathered:
         served_tokens=_served_tokens(served),
         notes=served.problems if served else (),
     )
+
+
+def _source(ask: SizeAsk) -> tuple[Launch, ServerInfo | None]:
+    """What is launched beside the flags, and what a server said of itself."""
+    if ask.launch is not None:
+        return read_launch(ask.launch), None
+    if ask.endpoint is None:
+        return Launch(engine=ask.engine or "sglang", flags={}, env={}), None
+    served = ask_server(ask.endpoint)
+    launch = Launch(
+        engine=served.engine or "sglang",
+        flags={key: _plain(value) for key, value in served.server_args.items()},
+        env=_served_env(served),
+    )
+    return launch, served
 
 
 _VLLM_MODEL_KEYS = (

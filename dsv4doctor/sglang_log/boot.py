@@ -10,7 +10,7 @@ Source: `model_executor/pool_configurator.py`, `mem_cache/deepseek_v4_memory_poo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dsv4doctor.sglang_log.prefix import split_prefix
@@ -99,11 +99,7 @@ def read_boot(lines: Iterable[str]) -> BootReport:
         count += 1
         message = split_prefix(raw).message
         online = online or ONLINE in message
-        for head in (MEMORY, POOLS, SWA, INITIALIZE):
-            start = message.find(head)
-            if start < 0:
-                continue
-            pairs = key_values(message[start + len(head) :])
+        for head, pairs in _memory_lines(message):
             if _is_cut(head, pairs):
                 cut = cut or raw.strip()
             elif head not in found:
@@ -132,6 +128,13 @@ def read_boot(lines: Iterable[str]) -> BootReport:
         differing=differing,
         cut=cut,
     )
+
+
+def _memory_lines(message: str) -> Iterator[tuple[str, dict[str, str]]]:
+    for head in (MEMORY, POOLS, SWA, INITIALIZE):
+        start = message.find(head)
+        if start >= 0:
+            yield head, key_values(message[start + len(head) :])
 
 
 def _is_cut(head: str, pairs: Mapping[str, str]) -> bool:

@@ -163,12 +163,7 @@ def resolve_geometry(inputs: Inputs, accounting: Accounting) -> Geometry:
         and inputs.is_hip
         and inputs.env.get("SGLANG_HACK_FLASHMLA_BACKEND") == "unified_kv_triton"
     )
-    fp8_rows = (
-        unified
-        and accounting.unified_priced
-        and inputs.platform == "hip-gfx95"
-        and inputs.switch("SGLANG_DSV4_UNIFIED_KV_FP8")
-    )
+    fp8_rows = unified and _has_unified_fp8(inputs, accounting)
     trtllm = accounting.uniform_fp8_pool and inputs.dsv4_attn_backend == "trtllm" and not unified
     online_asked = inputs.switch("SGLANG_OPT_USE_ONLINE_COMPRESS")
     online = online_asked and (accounting.online_on_hip or not inputs.is_hip)
@@ -196,6 +191,14 @@ def resolve_geometry(inputs: Inputs, accounting: Accounting) -> Geometry:
         draft_banks=_draft_banks(inputs, accounting, online=online_asked),
         shrink=inputs.hisparse_host_to_device_ratio,
         swa_ratio=_swa_ratio(inputs),
+    )
+
+
+def _has_unified_fp8(inputs: Inputs, accounting: Accounting) -> bool:
+    return (
+        accounting.unified_priced
+        and inputs.platform == "hip-gfx95"
+        and inputs.switch("SGLANG_DSV4_UNIFIED_KV_FP8")
     )
 
 

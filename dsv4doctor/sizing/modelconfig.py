@@ -23,7 +23,8 @@ def read_model_config(config: Mapping[str, Any], name: str) -> Architecture | Ds
     if isinstance(text, Mapping) and "num_hidden_layers" in text:
         config = {**config, **text}
     kind = str(config.get("model_type", ""))
-    if kind in DSA_TYPES or (not config.get("compress_ratios") and "index_topk" in config):
+    has_ratios = bool(config.get("compress_ratios"))
+    if kind in DSA_TYPES or (not has_ratios and "index_topk" in config):
         return DsaModel(
             name=name,
             num_hidden_layers=_integer(config, "num_hidden_layers"),
@@ -31,11 +32,15 @@ def read_model_config(config: Mapping[str, Any], name: str) -> Architecture | Ds
             qk_rope_head_dim=_integer(config, "qk_rope_head_dim", 64),
             index_head_dim=_integer(config, "index_head_dim", 128),
         )
-    if kind not in V4_TYPES and not config.get("compress_ratios"):
+    if kind not in V4_TYPES and not has_ratios:
         raise UsageError(
             f"{name} is of model_type {kind or 'unknown'!r}, neither DeepSeek-V4 nor V3.2",
             "a config.json with model_type deepseek_v4, deepseek_v41 or deepseek_v32",
         )
+    return _v4_model(config, name, kind)
+
+
+def _v4_model(config: Mapping[str, Any], name: str, kind: str) -> Architecture:
     layers = _integer(config, "num_hidden_layers")
     ratios = _layers(config, "compress_ratios")
     if len(ratios) < layers:
@@ -49,7 +54,7 @@ def read_model_config(config: Mapping[str, Any], name: str) -> Architecture | Ds
             f"{name}: kv_source_layer_ids names a layer past compress_ratios",
             "layer numbers from 0",
         )
-    low = bool(set(ratios[:layers]) & {1, 2})
+    has_low_ratios = bool(set(ratios[:layers]) & {1, 2})
     return Architecture(
         name=name,
         num_hidden_layers=layers,
@@ -61,7 +66,7 @@ def read_model_config(config: Mapping[str, Any], name: str) -> Architecture | Ds
         sliding_window=_integer(config, "sliding_window", 128),
         context_len=_integer(config, "max_position_embeddings", 1_048_576),
         draft_layers=_integer(config, "num_nextn_predict_layers", 1),
-        family="v41" if kind == "deepseek_v41" or low else "v4",
+        family="v41" if kind == "deepseek_v41" or has_low_ratios else "v4",
     )
 
 

@@ -103,7 +103,7 @@ def make_plan(inputs: Inputs, accounting: Accounting) -> Plan:
 
 def plan_figures(plan: Plan) -> dict[str, Any]:
     """The contract's figures of a plan, in its names; without verdict, causes and findings."""
-    geometry, pools = plan.geometry, plan.pools
+    pools = plan.pools
     figures: dict[str, Any] = {
         "bytes_per_full_token": plan.price.per_full_token,
         "bytes_per_swa_token": plan.price.per_swa_token,
@@ -115,19 +115,29 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
     if plan.accounting.page_padding_priced:
         figures["swa_prefix_tails"] = plan.swa.prefix_tails
         figures["request_window_bytes"] = plan.swa.window_bytes
-    if pools is None or plan.allocation is None or plan.draft is None:
-        return figures
-    low_ratio_only = not geometry.stored.count(4)
-    counted = geometry.index_counted
-    stored = geometry.index_stored
-    if low_ratio_only:
-        counted = stored = geometry.index_head_dim // 2 + geometry.index_head_dim // 32
-    figures |= {
+    if pools is not None and plan.allocation is not None and plan.draft is not None:
+        figures |= _pool_figures(pools) | _allocation_figures(plan.allocation)
+        figures |= {
+            "draft_allocated_bytes": plan.draft.allocated_bytes,
+            "draft_allocated_total": plan.draft.total,
+            "over_commit_bytes": plan.over_commit_bytes,
+            "index_k": _index_figures(plan),
+        }
+    return figures
+
+
+def _pool_figures(pools: Pools) -> dict[str, Any]:
+    return {
         "max_running_requests": pools.max_running_requests,
         "pool_sizes": pools.as_sizes(),
         "c128_state_before_finalize": pools.c128_state_before_finalize,
         "estimated_bytes_at_full": pools.estimated_bytes,
-        "allocated_bytes": plan.allocation.allocated_bytes,
+    }
+
+
+def _allocation_figures(allocation: Allocation) -> dict[str, Any]:
+    return {
+        "allocated_bytes": allocation.allocated_bytes,
         "geometry": {
             name: {
                 "pages": pool.pages,
@@ -135,17 +145,20 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
                 "page_tokens": pool.page_tokens,
                 "layers": pool.layers,
             }
-            for name, pool in plan.allocation.geometry.items()
+            for name, pool in allocation.geometry.items()
         },
-        "state_rows": plan.allocation.state_rows,
-        "allocated_total": plan.allocation.total,
-        "draft_allocated_bytes": plan.draft.allocated_bytes,
-        "draft_allocated_total": plan.draft.total,
-        "over_commit_bytes": plan.over_commit_bytes,
-        "index_k": {
-            "dtype": plan.index_dtype,
-            "bytes_per_token_counted": counted,
-            "bytes_per_token_allocated": stored,
-        },
+        "state_rows": allocation.state_rows,
+        "allocated_total": allocation.total,
     }
-    return figures
+
+
+def _index_figures(plan: Plan) -> dict[str, Any]:
+    geometry = plan.geometry
+    counted, stored = geometry.index_counted, geometry.index_stored
+    if not geometry.stored.count(4):
+        counted = stored = geometry.index_head_dim // 2 + geometry.index_head_dim // 32
+    return {
+        "dtype": plan.index_dtype,
+        "bytes_per_token_counted": counted,
+        "bytes_per_token_allocated": stored,
+    }
