@@ -140,7 +140,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     _make_streams_safe()
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
-        code = app(args=words, standalone_mode=False)
+        # The name also where `python -m` started it: a lab's problems are told by its parent.
+        code = app(args=words, prog_name="dsv4doctor", standalone_mode=False)
         sys.stdout.flush()
     except DoctorError as error:
         _tell(str(error), error.hint)

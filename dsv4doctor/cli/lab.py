@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dsv4doctor.cli.console import say
 from dsv4doctor.cli.options import AsJson, IndexK, NoColor
 
 if TYPE_CHECKING:
@@ -162,6 +163,8 @@ def serve(
     exit_with_stdin: Annotated[
         bool, typer.Option("--exit-with-stdin", help="End at end of file on stdin.")
     ] = False,
+    as_json: AsJson = True,  # the line on stdout is a document in any case
+    no_color: NoColor = False,  # nothing here is coloured
 ) -> None:
     """Serve SGLang's HTTP surface over the miniature engine until SIGTERM or Ctrl-C.
 
@@ -258,6 +261,8 @@ def search(
     outcome = search_races(
         race or [], as_version=as_version, overlap=not disable_overlap_schedule, save_to=save
     )
+    if save is not None:
+        say(f"kept in {save}" if outcome.body["saved"] else f"nothing to keep: no {save} made")
     _tell(outcome, as_json=as_json)
 
 

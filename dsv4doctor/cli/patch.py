@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dsv4doctor.cli.options import AsJson
+from dsv4doctor.cli.options import AsJson, NoColor
 
 
 def patch(
@@ -21,6 +21,7 @@ def patch(
         bool, typer.Option("--check", help="Only say; exit code 1 when there is work.")
     ] = False,
     as_json: AsJson = False,
+    no_color: NoColor = False,  # nothing here is coloured
 ) -> None:
     """Price index-K as it is stored, and gate every read of it: a minimal diff.
 

@@ -29,7 +29,7 @@ def watch(
     ] = 30.0,
     once: Annotated[
         bool,
-        typer.Option("--once", help="One look, for cron: a few pulses.", rich_help_panel=_PULSE),
+        typer.Option("--once", help="One look, for cron: three pulses.", rich_help_panel=_PULSE),
     ] = False,
     pulses: Annotated[
         int | None,
@@ -130,8 +130,9 @@ def watch(
         raise UsageError("no server to watch", "give --base-url, or set OPENAI_BASE_URL")
     if stack_dump and not ssh_host:
         raise UsageError("--stack-dump needs the server's host", "give --ssh-host HOST")
-    if once and port is not None:
-        raise UsageError("--once and --port were both given", "drop one of them")
+    for name, other in (("--port", port), ("--pulses", pulses)):
+        if once and other is not None:
+            raise UsageError(f"--once and {name} were both given", "drop one of them")
     plan = WatchPlan(
         endpoint=endpoint,
         # New prompts at every start: what an earlier watch sent may still be cached.

@@ -59,7 +59,7 @@ def serve_lab(plan: LabPlan) -> int:
 
     Raises:
         UsageError: for an unknown fault, fix or format, or a setting out of range.
-        DoctorError: if the address is taken or the ground-truth file cannot be written.
+        DoctorError: if the address is taken, or a file cannot be written.
     """
     # Before numpy is imported: its threads would fight with the client for two cores.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -216,13 +216,13 @@ def _writable(name: str | None, flag: str) -> Path | None:
     """The file that a flag names, where one can be.
 
     Raises:
-        UsageError: if none can.
+        DoctorError: if none can.
     """
     if name is None:
         return None
     path = Path(name)
     if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"{flag} {path} cannot be written", "name a file in a folder that exists")
+        raise DoctorError(f"{flag} {path} cannot be written", "name a file in a folder that exists")
     return path
 
 

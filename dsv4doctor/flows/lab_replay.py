@@ -36,7 +36,8 @@ def search_races(
     """Search every interleaving of the named races (none named: of all).
 
     Raises:
-        UsageError: for an unknown race or release, or a file that cannot be written.
+        UsageError: for an unknown race or release.
+        DoctorError: if `save_to` cannot be written.
     """
     known = {race.name for race in RACES}
     for name in names:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dsv4doctor.errors import UsageError
+from dsv4doctor.errors import DoctorError, UsageError
 from dsv4doctor.lab.interleaving import Search, Violation
 from dsv4doctor.lab.races import RACES
 from dsv4doctor.lab.releases import Barrier, BarrierPosition, Orderings
@@ -59,13 +59,13 @@ def save(path: Path, found: Search, orderings: Orderings) -> None:
     """Write a search's result.
 
     Raises:
-        UsageError: if the file cannot be written.
+        DoctorError: if the file cannot be written.
     """
     text = json.dumps(as_document(found, orderings), indent=2) + "\n"
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}", "name another file") from (
+        raise DoctorError(f"{path} cannot be written: {error.strerror}", "name another file") from (
             error
         )
 

@@ -443,14 +443,24 @@ BAD_LAUNCHES = [
     (["--tool-call-parser", "hermes"], "no tool-call parser hermes"),
     (["--nonsense"], "No such option: --nonsense"),
     (["--device-pages", "0"], "--device-pages"),
-    (["--ground-truth", "/no/such/folder/file"], "/no/such/folder/file cannot be written"),
     (["--index-k", "fp8", "--enable-deepseek-v4-fp4-indexer"], "the index-K dtype is given twice"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), BAD_LAUNCHES, ids=lambda v: str(v)[:40])
+UNWRITABLE = [
+    ([flag, place], f"{flag} {place} cannot be written")
+    for flag in ("--ground-truth", "--record")
+    for place in ("/no/such/folder/file", "/tmp")
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [(*bad, 2) for bad in BAD_LAUNCHES] + [(*bad, 3) for bad in UNWRITABLE],
+    ids=lambda v: str(v)[:40],
+)
 def test_bad_launches_are_told_in_one_line_and_the_next_step(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     on_term = signal.getsignal(signal.SIGTERM)
     try:
@@ -460,7 +470,7 @@ def test_bad_launches_are_told_in_one_line_and_the_next_step(
         signal.signal(signal.SIGTERM, on_term)
     out, err = capsys.readouterr()
     problem, step = err.splitlines()
-    assert (ended.value.code, out) == (2, "")
+    assert (ended.value.code, out) == (code, "")
     assert problem.startswith("dsv4doctor: ")
     assert message in problem
     assert step.startswith("  try: ")
@@ -470,6 +480,9 @@ def test_a_launch_that_fails_is_told_by_who_started_it_in_its_own_words() -> Non
     with pytest.raises(UsageError, match="no fault is called gremlins") as usage:
         start_lab(LabOptions(faults=("gremlins",)))
     assert "index-race" in usage.value.hint
+    with pytest.raises(UsageError, match="No such option: --nope") as unknown:
+        start_lab(LabOptions(switches=(("nope", "1"),)))
+    assert unknown.value.hint == "dsv4doctor lab serve --help"
     with pytest.raises(DoctorError, match=r"cannot listen on 203\.0\.113\.1:0") as refused:
         start_lab(LabOptions(switches=(("host", "203.0.113.1"),)))
     assert refused.value.exit_code == 3

@@ -200,6 +200,7 @@ def scraped(watch: subprocess.Popen[str]) -> str:
         ((), 2, "no server to watch"),
         (("--base-url", "http://127.0.0.1:9", "--stack-dump"), 2, "needs the server's host"),
         (("--base-url", "http://127.0.0.1:9", "--once", "--port", "9464"), 2, "drop one"),
+        (("--base-url", "http://127.0.0.1:9", "--once", "--pulses", "9"), 2, "drop one"),
         (("--base-url", "http://127.0.0.1:9", "--once"), 3, "unreachable"),
     ],
 )

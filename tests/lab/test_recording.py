@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lab_sessions import request_of, scripts
 
-from dsv4doctor.errors import UsageError
+from dsv4doctor.errors import DoctorError, UsageError
 from dsv4doctor.flows.lab_replay import replay_file, search_races
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.engine import Engine
@@ -104,11 +104,12 @@ def test_nothing_is_kept_where_nothing_goes_wrong(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_unknown_races_and_unwritable_files_are_usage_errors(tmp_path: Path) -> None:
+def test_unknown_races_are_usage_and_unwritable_files_are_not(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="load-fense"):
         search_races(["load-fense"], as_version=None, overlap=True, save_to=None)
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(DoctorError, match="cannot be written") as told:
         search_races([], as_version="0.5.18", overlap=True, save_to=tmp_path / "no" / "file")
+    assert told.value.exit_code == 3
 
 
 def test_a_file_of_unknown_orderings_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,127 @@
+"""What the contract promises of every command alike: common flags, code 2, one document."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from dsv4doctor.cli.app import app, main
+from tests.cli.test_app import all_commands
+from tests.report.runs import finish_run, small_run, write_run
+
+PROMISED = {"--json", "--no-color"}
+
+
+def command_of(words: tuple[str, ...]) -> Any:
+    command: Any = typer.main.get_group(app)
+    for word in words:
+        command = command.get_command(typer.Context(command), word)
+    return command
+
+
+def runs_itself(words: tuple[str, ...]) -> bool:
+    """False of a group that only holds other commands (`lab`, `probe`)."""
+    command = command_of(words)
+    return not getattr(command, "commands", None) or command.invoke_without_command
+
+
+COMMANDS = [words for words in all_commands() if runs_itself(words)]
+
+
+@pytest.fixture(autouse=True)
+def signals_as_they_were() -> Iterator[None]:
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_the_common_flags(words: tuple[str, ...]) -> None:
+    flags = {flag for each in command_of(words).params for flag in each.opts}
+    assert flags >= PROMISED
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_flag_that_is_not_there_is_code_2_in_two_lines(
+    words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words, "--no-such-flag") == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "dsv4doctor: No such option: --no-such-flag",
+        f"  try: dsv4doctor {' '.join(words)} --help",
+    ]
+
+
+NO_NUMBERS = ("many", "1٢x", "", "--")
+
+
+def numbers_of(words: tuple[str, ...]) -> list[str]:
+    """The flags whose value is a number, as the help names it."""
+    command = command_of(words)
+    said = command.get_help(typer.Context(command, info_name="x"))
+    return re.findall(r"(--[a-z0-9-]+) <?(?:int|float)\b", said, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("words", [each for each in COMMANDS if numbers_of(each)], ids=" ".join)
+def test_a_number_that_is_none_is_code_2_and_named(
+    words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for place, flag in enumerate(numbers_of(words)):
+        assert run(*words, f"{flag}={NO_NUMBERS[place % len(NO_NUMBERS)]}") == 2, flag
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert len(err.splitlines()) == 2, err
+        assert flag in err
+
+
+CLOSED = ("--base-url", "http://127.0.0.1:9")  # nobody listens on the discard port
+QUICK = [
+    ("ab", "plan", "--p0", "0.18", "--p1", "0.01"),
+    ("audit", "--launch", "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V4"),
+    ("lab", "search", "--as-version", "0.5.18", "--save", "race.json"),
+    ("lab", "replay", "race.json"),
+    ("report", "RUN"),
+    ("report", "RUN", "--format", "html", "--output", "page.html"),
+    ("repro", *CLOSED),
+    ("scan", "RUN/records.jsonl"),
+    ("size",),
+    ("watch", "--once", *CLOSED),
+]
+
+
+def test_with_json_there_is_one_document_on_stdout_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    write_run(tmp_path / "made", small_run()).rename("RUN")
+    finish_run(Path("RUN"), {"verdict": "clean", "exit_code": 0, "repro": {"responses": 1}})
+    for words in QUICK:
+        code = run(*words, "--json", "--no-color")
+        out, err = capfd.readouterr()
+        assert out, (words, code, err)
+        document = json.loads(out)  # one, since a second would be extra data
+        assert out.count("\n") == 1
+        assert set(document) == {
+            "schema_version", "dsv4doctor_version", "command", "verdict", "exit_code", "findings",
+            words[0],
+        }, words  # fmt: skip
+        assert (document["command"], document["exit_code"]) == (words[0], code), err
+        assert all(each["evidence"] for each in document["findings"])
+        assert "Traceback" not in err
