@@ -26,52 +26,32 @@ Folder = Annotated[
 ]
 
 
-@app.command("install")
-@with_groups
-def install(
-    *,
-    hosts: HostFlags,
-    folder: Folder = None,
-    as_json: options.AsJson = False,
-    no_color: options.NoColor = False,  # nothing here is coloured
-) -> None:
-    """Write the plugin's folder and print the two lines that the launch needs; nothing runs yet.
+def _action(name: str, does: str) -> None:
+    """`probe NAME`, whose help says what it `does`."""
 
-    Example: dsv4doctor probe install --ssh-host gpu7 --ssh-host gpu8
-    """
-    _probe("install", hosts, folder, as_json=as_json)
-
-
-@app.command("status")
-@with_groups
-def status(
-    *,
-    hosts: HostFlags,
-    folder: Folder = None,
-    as_json: options.AsJson = False,
-    no_color: options.NoColor = False,  # nothing here is coloured
-) -> None:
-    """Say whether it is there, which ranks have loaded it, and what they cannot observe.
-
-    Example: dsv4doctor probe status --ssh-host gpu7
-    """
-    _probe("status", hosts, folder, as_json=as_json)
+    @app.command(name, help=f"{does}\n\nExample: dsv4doctor probe {name} --ssh-host gpu7")
+    @with_groups
+    def action(
+        *,
+        hosts: HostFlags,
+        folder: Folder = None,
+        as_json: options.AsJson = False,
+        no_color: options.NoColor = False,  # nothing here is coloured
+    ) -> None:
+        _probe(name, hosts, folder, as_json=as_json)
 
 
-@app.command("remove")
-@with_groups
-def remove(
-    *,
-    hosts: HostFlags,
-    folder: Folder = None,
-    as_json: options.AsJson = False,
-    no_color: options.NoColor = False,  # nothing here is coloured
-) -> None:
-    """Silence the ranks that have it and remove the folder: nothing of it is left on the host.
-
-    Example: dsv4doctor probe remove --ssh-host gpu7
-    """
-    _probe("remove", hosts, folder, as_json=as_json)
+_action(
+    "install",
+    "Write the plugin's folder and print the two lines that the launch needs; nothing runs yet.",
+)
+_action(
+    "status", "Say whether it is there, which ranks have loaded it, and what they cannot observe."
+)
+_action(
+    "remove",
+    "Silence the ranks that have it and remove the folder: nothing of it is left on the host.",
+)
 
 
 def _probe(action: str, hosts: HostFlags, folder: str | None, *, as_json: bool) -> None:

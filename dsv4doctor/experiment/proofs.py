@@ -166,22 +166,22 @@ STATE_PROOFS: dict[str, StateProof] = {
 def _hicache(value: str, traces: Traces) -> Result:
     """On: tokens must have come back from the host. Off: none may have."""
     tokens = traces.host_hit_tokens
-    if tokens is None:
-        if value == "off":
-            return Standing.PROVED, "no host-hit tokens reported"
-        return Standing.UNKNOWN, "host-hit tokens could not be read (is --enable-metrics on?)"
-    read = f"{tokens} host-hit tokens during the run"
-    if value == "off":
-        return (Standing.REFUTED if tokens else Standing.PROVED), read
-    return (Standing.PROVED if tokens else Standing.VACUOUS), read
+    if tokens is None and value == "off":
+        return Standing.PROVED, "no host-hit tokens reported"
+    return _hits(tokens, "host-hit tokens", flag="--enable-metrics", wanted=value == "on")
 
 
 def _cache(value: str, traces: Traces) -> Result:
-    tokens = traces.cached_tokens
+    flag = "--enable-cache-report"
+    return _hits(traces.cached_tokens, "cached tokens", flag=flag, wanted=value == "hit")
+
+
+def _hits(tokens: int | None, name: str, *, flag: str, wanted: bool) -> Result:
+    """Where they are wanted, none seen proves nothing; where not, a single one refutes."""
     if tokens is None:
-        return Standing.UNKNOWN, "cached tokens could not be read (is --enable-cache-report on?)"
-    read = f"{tokens} cached tokens during the run"
-    if value == "miss":
+        return Standing.UNKNOWN, f"{name} could not be read (is {flag} on?)"
+    read = f"{tokens} {name} during the run"
+    if not wanted:
         return (Standing.REFUTED if tokens else Standing.PROVED), read
     return (Standing.PROVED if tokens else Standing.VACUOUS), read
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dsv4doctor.artifacts.store import RunDirectory
-from dsv4doctor.codec import ShapeError, from_builtins, to_builtins
-from dsv4doctor.errors import UsageError
+from dsv4doctor.codec import from_builtins, to_builtins
 from dsv4doctor.experiment.arms import Arm, ArmKind, Honoured, parse_arms
 from dsv4doctor.experiment.blocks import Block, plan_blocks
 from dsv4doctor.experiment.factors import CLIENT_FACTORS, SERVER_FACTORS
-from dsv4doctor.flows.saved_target import lab_fields, lab_from_fields
+from dsv4doctor.flows.saved_target import lab_fields, lab_from_fields, saved_plan, told_as_damage
 from dsv4doctor.lab.deployment import LabOptions
 from dsv4doctor.scenario import Scenario
 
@@ -111,11 +109,8 @@ def plan_on_disk(run_dir: Path) -> AbPlan:
 
 
 def _fields_on_disk(run_dir: Path) -> dict[str, Any]:
-    manifest = RunDirectory.open(run_dir).manifest
-    plan = manifest.get("plan")
-    if manifest.get("command") != COMMAND or not isinstance(plan, Mapping):
-        raise UsageError(f"{run_dir} is no run of `ab`", "give a directory that ab made")
-    try:
+    plan = saved_plan(run_dir, COMMAND)
+    with told_as_damage(run_dir, "start a new experiment"):
         fields = dict(plan)
         fields["arms"] = from_builtins(tuple[Arm, ...], plan["arms"])
         fields["scenario"] = from_builtins(Scenario, plan["scenario"])
@@ -123,10 +118,6 @@ def _fields_on_disk(run_dir: Path) -> dict[str, Any]:
         if fields["deployment"] is not None:
             fields["deployment"] = Path(fields["deployment"])
         AbPlan(**fields, output_dir=run_dir)
-    except (ShapeError, TypeError, ValueError, KeyError) as error:
-        raise UsageError(
-            f"{run_dir}/run.json is damaged: {error}", "start a new experiment"
-        ) from error
     return fields
 
 

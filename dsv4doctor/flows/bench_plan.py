@@ -9,11 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from dsv4doctor.artifacts.prompts import FilePrompt, read_prompts
-from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.canary import MAX_SESSIONS
 from dsv4doctor.errors import UsageError
 from dsv4doctor.flows.live_target import LabOptions
-from dsv4doctor.flows.saved_target import lab_fields, lab_from_fields, same_endpoint
+from dsv4doctor.flows.saved_target import (
+    START_ANEW,
+    lab_fields,
+    lab_from_fields,
+    same_endpoint,
+    saved_plan,
+    told_as_damage,
+)
 from dsv4doctor.load.arrivals import Arrival
 from dsv4doctor.target import Endpoint
 
@@ -218,15 +224,8 @@ def resumed_bench(run_dir: Path, given: BenchPlan) -> BenchPlan:
     Raises:
         UsageError: if `run_dir` is no run of `bench`, or names another server.
     """
-    manifest = RunDirectory.open(run_dir).manifest
-    saved = manifest.get("plan")
-    if manifest.get("command") != "bench" or not isinstance(saved, Mapping):
-        raise UsageError(f"{run_dir} is no run of `bench`", "give a directory that bench made")
-    try:
+    saved = saved_plan(run_dir, "bench")
+    with told_as_damage(run_dir, START_ANEW):
         plan = plan_from(saved, given)
         endpoint = same_endpoint(run_dir, saved["base_url"], given.endpoint)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"{run_dir}/run.json is damaged: {error}", "start a new run; its records still load"
-        ) from error
     return replace(plan, endpoint=endpoint, resume=run_dir)

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from dsv4doctor.artifacts.catalog import load_scenario
-from dsv4doctor.artifacts.store import RunDirectory
-from dsv4doctor.codec import ShapeError, from_builtins, to_builtins
-from dsv4doctor.errors import UsageError
-from dsv4doctor.flows.saved_target import lab_fields, lab_from_fields, same_endpoint
+from dsv4doctor.codec import from_builtins, to_builtins
+from dsv4doctor.flows.saved_target import (
+    START_ANEW,
+    lab_fields,
+    lab_from_fields,
+    same_endpoint,
+    saved_plan,
+    told_as_damage,
+)
 from dsv4doctor.lab.deployment import LabOptions
 from dsv4doctor.load.schedule import build_session
 from dsv4doctor.scenario import Scenario
@@ -86,23 +91,18 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
     Raises:
         UsageError: if `run_dir` is no run directory of `repro`, or names another server.
     """
-    manifest = RunDirectory.open(run_dir).manifest
-    plan = manifest.get("plan")
-    if manifest.get("command") != "repro" or not isinstance(plan, Mapping):
-        raise UsageError(f"{run_dir} is no run of `repro`", "give a directory that repro made")
-    try:
-        scenario = from_builtins(Scenario, plan["scenario"])
-        lab = lab_from_fields(plan["lab"])
+    plan = saved_plan(run_dir, "repro")
+    with told_as_damage(run_dir, START_ANEW):
         context = plan["context_tokens"]
         return replace(
             given,
-            scenario=scenario,
+            scenario=from_builtins(Scenario, plan["scenario"]),
             sessions=int(plan["sessions"]),
             turns=plan["turns"],
             seed=int(plan["seed"]),
             context_tokens=(context[0], context[1]) if context else None,
             endpoint=same_endpoint(run_dir, plan["base_url"], given.endpoint),
-            lab=lab,
+            lab=lab_from_fields(plan["lab"]),
             model=plan["model"],
             extra_body=given.extra_body or plan["extra_body"],
             max_concurrency=plan["max_concurrency"],
@@ -110,7 +110,3 @@ def resumed_plan(run_dir: Path, given: ReproPlan) -> ReproPlan:
             request_timeout_s=float(plan["request_timeout_s"]),
             resume=run_dir,
         )
-    except (KeyError, TypeError, ValueError, ShapeError) as error:
-        raise UsageError(
-            f"{run_dir}/run.json is damaged: {error}", "start a new run; its records still load"
-        ) from error

@@ -1,18 +1,50 @@
-"""What `run.json` keeps of a target, without its secrets, and how a resumed run gets it back."""
+"""What `run.json` keeps of a plan and its target, without secrets, and how a resumed run gets it
+back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dsv4doctor.codec import to_builtins
+from dsv4doctor.artifacts.store import RunDirectory
+from dsv4doctor.codec import ShapeError, to_builtins
 from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.deployment import LabOptions
 from dsv4doctor.target import Endpoint, parse_endpoint
 
+START_ANEW = "start a new run; its records still load"
 # What of the lab's options a resumed run has to start again; the rest is this process's business.
 _LAB_FIELDS = ("index_k", "hicache", "faults", "fixes", "switches")
+
+
+def saved_plan(run_dir: Path, command: str) -> Mapping[str, Any]:
+    """The plan in the manifest at `run_dir`.
+
+    Raises:
+        UsageError: if `run_dir` is no run of `command`.
+    """
+    manifest = RunDirectory.open(run_dir).manifest
+    plan = manifest.get("plan")
+    if manifest.get("command") != command or not isinstance(plan, Mapping):
+        raise UsageError(
+            f"{run_dir} is no run of `{command}`", f"give a directory that {command} made"
+        )
+    return plan
+
+
+@contextmanager
+def told_as_damage(run_dir: Path, next_step: str) -> Iterator[None]:
+    """Whatever of a manifest cannot be read inside is told as damage.
+
+    Raises:
+        UsageError: naming the manifest, with `next_step`.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, ShapeError) as error:
+        raise UsageError(f"{run_dir}/run.json is damaged: {error}", next_step) from error
 
 
 def lab_from_fields(fields: Mapping[str, Any] | None) -> LabOptions | None:

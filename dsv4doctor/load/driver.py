@@ -21,9 +21,9 @@ from dsv4doctor.load.options import RunOptions
 from dsv4doctor.load.sentry import Sentry
 from dsv4doctor.load.wire import (
     Assignment,
+    DriverCounts,
     DriverEnded,
     Link,
-    Progress,
     TurnResult,
 )
 from dsv4doctor.reply import Failure
@@ -99,7 +99,7 @@ class Driver:
         self._emit(
             DriverEnded(
                 end=self._end,
-                progress=self._progress(),
+                counts=self._counts(),
                 peak_in_flight=self._sentry.peak_in_flight,
                 resends=self._resends,
                 lag_counts=self._lag.counts,
@@ -238,9 +238,9 @@ class Driver:
             failures.append(outcome.reply.failure)
             await asyncio.sleep(RETRY_PAUSE_S * 2 ** (len(failures) - 1))
 
-    def _progress(self) -> Progress:
+    def _counts(self) -> DriverCounts:
         watches = self._watchdog.watches
-        return Progress(
+        return DriverCounts(
             in_flight=len(watches),
             waiting=sum(1 for watch in watches if watch.first_token is None),
             active=self._active,
@@ -254,7 +254,7 @@ class Driver:
         ticks = 0
         while True:
             await asyncio.sleep(self._options.report_interval_s)
-            self._emit(self._progress())
+            self._emit(self._counts())
             ticks += 1
             if ticks % GC_EVERY_TICKS == 0:
                 gc.collect(1)

@@ -29,7 +29,7 @@ from dsv4doctor.load.events import (
 )
 from dsv4doctor.load.lag import LagMeter, are_timings_valid
 from dsv4doctor.load.options import SESSIONS_PER_PROCESS, RunOptions
-from dsv4doctor.load.wire import DriverEnded, Progress, TurnResult, WireEvent
+from dsv4doctor.load.wire import DriverCounts, DriverEnded, TurnResult, WireEvent
 from dsv4doctor.load.workers import ProcessWorkers, Source, ThreadWorker, Workers
 from dsv4doctor.session import Message, SessionScript
 from dsv4doctor.target import Endpoint
@@ -96,7 +96,7 @@ class LoadRun:
         self._source = source
         self._processes = processes
         self._interval_s = options.report_interval_s
-        self._progress: dict[int, Progress] = {}
+        self._counts: dict[int, DriverCounts] = {}
         self._ends: list[DriverEnded] = []
         self._wedged = False
         self._aftermath = Aftermath()
@@ -142,9 +142,9 @@ class LoadRun:
         if isinstance(event, TurnResult):
             self._aftermath.note_turn(event)
             return self._turn_done(event)
-        if isinstance(event, Progress):
-            self._progress[worker] = event
-            self._aftermath.note_load(sum(part.in_flight for part in self._progress.values()))
+        if isinstance(event, DriverCounts):
+            self._counts[worker] = event
+            self._aftermath.note_load(sum(part.in_flight for part in self._counts.values()))
             return self._tick()
         if isinstance(event, SessionEnded):
             self._source.forget(event.session)
@@ -155,7 +155,7 @@ class LoadRun:
             self._wedged = True
             self._workers.halt("the server is wedged", but=worker)
             return self._aftermath.explain(event)
-        self._progress[worker] = event.progress
+        self._counts[worker] = event.counts
         self._ends.append(event)
         if len(self._ends) < self._processes:
             return None
@@ -180,7 +180,7 @@ class LoadRun:
         if elapsed - self._last_tick_s < self._interval_s * 0.9:
             return None
         self._last_tick_s = elapsed
-        parts = list(self._progress.values())
+        parts = list(self._counts.values())
         tokens = sum(part.tokens for part in parts)
         since, before = self._rates[0] if self._rates else (0.0, 0)
         self._rates.append((elapsed, tokens))
@@ -206,8 +206,8 @@ class LoadRun:
         return RunEnded(
             end=how,
             elapsed_s=self._workers.elapsed_s(),
-            turns_done=sum(end.progress.turns for end in self._ends),
-            tokens=sum(end.progress.tokens for end in self._ends),
+            turns_done=sum(end.counts.turns for end in self._ends),
+            tokens=sum(end.counts.tokens for end in self._ends),
             peak_in_flight=sum(end.peak_in_flight for end in self._ends),
             resends=sum(end.resends for end in self._ends),
             processes=self._processes,

@@ -43,7 +43,7 @@ class TurnResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class DriverCounts:
     """One driver's counts since its start, and its lag right now."""
 
     in_flight: int = 0
@@ -60,14 +60,14 @@ class DriverEnded:
     """One driver's last word."""
 
     end: RunEnd
-    progress: Progress
+    counts: DriverCounts
     peak_in_flight: int
     resends: int
     lag_counts: tuple[int, ...]
     lag_max_ms: float
 
 
-WireEvent = TurnResult | SessionEnded | Progress | Wedge | DriverEnded
+WireEvent = TurnResult | SessionEnded | DriverCounts | Wedge | DriverEnded
 
 
 class Board(Protocol):
