@@ -10,6 +10,7 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.errors import EXIT_UNDECIDED, DoctorError
 from dsv4doctor.report.members import mapping
 
+CHECKSUM = "checksum"  # whose runs are labelled with the action
 # What `checksum live` keeps of the ranks' records.
 OBSERVATIONS = "observations"
 
@@ -24,6 +25,12 @@ class SoFar:
     body: dict[str, Any]
 
 
+def words_of(directory: RunDirectory) -> str:
+    """The command that made the run, as it is typed."""
+    command, label = directory.manifest["command"], directory.manifest.get("label")
+    return f"{command} {label}" if command == CHECKSUM else str(command)
+
+
 def sum_up_cut_short(directory: RunDirectory) -> SoFar:
     """Counts of records, by arm where they name one; nothing is concluded from them.
 
@@ -36,7 +43,7 @@ def sum_up_cut_short(directory: RunDirectory) -> SoFar:
         counts = {"name": name, "responses": 0, "corrupted_responses": 0, "failures": 0}
         _count(by_arm.setdefault(name, counts), record)
     observed = sum(1 for path in directory.path.glob(f"{OBSERVATIONS}/*") for _ in path.open("rb"))
-    command = str(directory.manifest["command"])
+    command = words_of(directory)
     if not by_arm and not observed:
         failed = directory.manifest.get("failed")
         because = f": {failed}" if failed else " before anything was seen"

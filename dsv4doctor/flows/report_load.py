@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.codec import to_builtins
 from dsv4doctor.finding import Severity
-from dsv4doctor.flows.cut_short import SoFar, sum_up_cut_short
+from dsv4doctor.flows.countable import is_countable
+from dsv4doctor.flows.cut_short import SoFar, sum_up_cut_short, words_of
 from dsv4doctor.flows.repro_verdict import (
     RunFacts,
     exit_code_of,
@@ -21,18 +22,13 @@ from dsv4doctor.flows.repro_verdict import (
 )
 from dsv4doctor.flows.tally import Tally
 from dsv4doctor.report.members import mapping
+from dsv4doctor.units import many
 
 REPRO = "repro"
 AB = "ab"
 BENCH = "bench"
 DIAGNOSE = "diagnose"
 _RESUMABLE = frozenset({REPRO, AB, BENCH})
-# What a record must have to be counted; a line that lost one of these was written by nobody's run.
-_COUNTED = frozenset(
-    {"session", "turn", "kind", "aborted", "failure", "primary", "also", "corrupted", "evidence",
-     "stream", "prompt_tokens", "completion_tokens", "cached_tokens", "sent_unix", "ttft_ms",
-     "itl_ms", "e2e_latency_ms"}
-)  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,7 +118,7 @@ def _how_it_ended(directory: RunDirectory, parts: str) -> str:
     again = (
         f"Go on with: dsv4doctor {command} --resume {directory.path}"
         if command in _RESUMABLE
-        else f"It cannot be resumed: run dsv4doctor {command} again"
+        else f"It cannot be resumed: run dsv4doctor {words_of(directory)} again"
     )
     return f"The run {how}. This is what its {parts} say. {again}"
 
@@ -164,12 +160,13 @@ def _summed_up(directory: RunDirectory) -> LoadedRun:
     )
     tally, skipped = Tally(), 0
     for record in run.records():
-        if record.keys() >= _COUNTED and _is_countable(record):
+        if is_countable(record):
             tally.add(record)
         else:
             skipped += 1
     if skipped:
-        run.notes.append(f"Not counted: {skipped} records that lack what every record has.")
+        left = many(skipped, "record")
+        run.notes.append(f"Not counted: {left} without what every record of a run has.")
     if str(directory.damage):
         run.notes.append(f"Damaged in records.jsonl: {directory.damage}.")
     facts = _facts(directory, tuple(run.notes))
@@ -183,12 +180,6 @@ def _summed_up(directory: RunDirectory) -> LoadedRun:
 
 def _made_by(directory: RunDirectory) -> dict[str, Any]:
     return {"dsv4doctor_version": directory.manifest.get("dsv4doctor_version")}
-
-
-def _is_countable(record: Mapping[str, Any]) -> bool:
-    numbers = all(isinstance(record[name], int | float) for name in ("sent_unix", "e2e_latency_ms"))
-    is_judged = record["aborted"] or record["failure"] or isinstance(record["primary"], str)
-    return numbers and bool(is_judged)
 
 
 def _facts(directory: RunDirectory, notes: tuple[str, ...]) -> RunFacts:

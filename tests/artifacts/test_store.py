@@ -254,3 +254,42 @@ def test_raw_files_stay_in_their_folder(tmp_path: Path, record_id: str) -> None:
     run = create(tmp_path)
     relative = run.save_raw(record_id, b"x")
     assert (run.path / relative).resolve().parent == run.path / "raw"
+
+
+def test_a_run_that_could_not_begin_leaves_nothing_behind(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    (run.path / "lab.log").write_text("a lab's last words")
+    with pytest.raises(DoctorError), run.writing():
+        raise DoctorError("nothing answers")
+    assert list((tmp_path / "reports").iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["record", "amended", "file", "resumed"])
+def test_a_run_that_an_error_ends_says_so_and_may_be_resumed(tmp_path: Path, how: str) -> None:
+    run = create(tmp_path)
+    if how == "resumed":
+        run.close()
+        run = RunDirectory.resume(run.path, argv=("dsv4doctor",))
+    if how == "record":
+        run.append_record({"id": "a"})
+    if how == "amended":
+        run.amend(restored=False)
+    if how == "file":
+        (run.path / "host").mkdir()
+    with pytest.raises(DoctorError), run.writing():
+        raise DoctorError("the server at http://u:hunter2@h:1 is gone")
+    manifest = RunDirectory.open(run.path).manifest
+    assert "is gone" in manifest["failed"]
+    assert "hunter2" not in manifest["failed"]
+    assert manifest["ended"] is None
+    with RunDirectory.resume(run.path, argv=("dsv4doctor",)).writing():
+        pass
+    assert "failed" not in RunDirectory.open(run.path).manifest
+
+
+def test_an_interrupt_that_nobody_answered_is_noted(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    run.append_record({"id": "a"})
+    with pytest.raises(KeyboardInterrupt), run.writing():
+        raise KeyboardInterrupt
+    assert RunDirectory.open(run.path).manifest["failed"] == "interrupted"

@@ -73,12 +73,6 @@ def test_a_healthy_lab_is_healthy_and_no_cause_is_named(tmp_path: Path) -> None:
     assert "Ruled out" in (done.run_dir / "report.md").read_text()
 
 
-def test_a_server_that_is_not_there_is_no_diagnosis(tmp_path: Path) -> None:
-    done = doctor("diagnose", "--base-url", "http://127.0.0.1:9", "--output-dir", tmp_path)
-    assert done.code == 3
-    assert "try: " in done.stderr
-
-
 def test_saved_texts_are_read_by_the_servers_own_parser_and_by_the_grammar() -> None:
     """A right text that was left in the content, one whose value is another's, and plain prose."""
     canary = {"label": "l", "value": -7, "planted_turn": 0, "tool": "move", "call_index": 0,
