@@ -13,20 +13,15 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_runs import COMMAND, Done, doctor, repro
-from servers.running import running
+from servers.running import canned
+
+__all__ = ["canned"]
 
 SMALL = ("--sessions", "4", "--turns", "2", "--model", "m", "--stall-timeout", "2")
-
-
-@pytest.fixture(scope="module")
-def canned() -> Iterator[str]:
-    with running() as port:
-        yield f"http://127.0.0.1:{port}"
 
 
 def against(output_dir: Path, url: str, *extra: str) -> Done:
