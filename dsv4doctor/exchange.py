@@ -107,9 +107,13 @@ def _response(value: Any) -> Response:
         return Response(content=value)
     finish = value.get("finish_reason")
     calls = value.get("tool_calls")
+    thought = value.get("reasoning_content")
     return Response(
         content=value.get("content"),
-        reasoning_content=value.get("reasoning_content", value.get("reasoning")),
+        # vLLM has moved from one name to the other, and sends both with one of them null.
+        reasoning_content=value["reasoning"]
+        if thought is None and "reasoning" in value
+        else thought,
         tool_calls=tuple(_tool_call(call) for call in calls) if _is_list(calls) else None,
         finish_reason=finish if isinstance(finish, str) else None,
     )

@@ -337,7 +337,7 @@ def _blank() -> Record:
 def _merge(reply: Record, delta: Mapping[str, Any]) -> None:
     if isinstance(delta.get("content"), str):
         reply["content"].append(delta["content"])
-    thought = delta.get("reasoning_content", delta.get("reasoning"))
+    thought = delta.get("reasoning_content") or delta.get("reasoning")
     if isinstance(thought, str):
         reply["reasoning_content"].append(thought)
     calls = delta.get("tool_calls")

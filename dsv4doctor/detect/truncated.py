@@ -1,7 +1,8 @@
 """A reply that ends before it is done.
 
-Seen: `finish_reason` is `length`, `abort` or missing, or the reply says `stop` and breaks off in the
-middle of a sentence. A cut by the request's own `max_tokens` is named and is no corruption.
+Seen: `finish_reason` is `length`, `abort` or missing, or the reply says `stop` and breaks off in
+the middle of a sentence. A cut by the request's own `max_tokens` or by an abort is named and is no
+corruption.
 Why: a stream without a finish reason was cut by a dying worker or a proxy, and clients that do not
 look take half an answer (or half a call) for a whole one.
 Confirm: look for `finish_reason` and `data: [DONE]` at the end of the raw stream; compare
@@ -46,6 +47,7 @@ _DANGLING_CHINESE = re.compile(
     r"[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
 )
 _MIN_WORDS = 5
+_ENDED_ON_REQUEST = frozenset(["abort", "aborted", "cancelled", "canceled"])
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
@@ -62,7 +64,10 @@ def detect(subject: Subject) -> Iterator[Seen]:
     elif subject.finish is None:
         yield _seen("finish_reason", "the reply has no finish_reason", leads=cut_call)
     elif subject.is_cut:
-        yield _seen("finish_reason", f"finish_reason is {subject.finish}", leads=cut_call)
+        # Somebody had it ended: mostly the client that went away.
+        asked = subject.finish in _ENDED_ON_REQUEST
+        what = f"finish_reason is {subject.finish}"
+        yield _seen("finish_reason", what, corrupts=not asked, leads=cut_call)
     elif not subject.calls:
         yield from _broken_off(subject)
 

@@ -12,7 +12,12 @@ from typing import Any
 
 from dsv4doctor.artifacts.logfiles import Line
 from dsv4doctor.artifacts.logformats import ChunkAssembler, is_chunk, records_in
-from dsv4doctor.artifacts.serverlogs import looks_like_log, record_of_line
+from dsv4doctor.artifacts.serverlogs import (
+    is_event,
+    looks_like_log,
+    record_of_event,
+    record_of_line,
+)
 from dsv4doctor.detect import judge
 from dsv4doctor.dsml.strict import DsmlError, read_strict
 from dsv4doctor.exchange import exchange_from_record
@@ -22,7 +27,8 @@ _SSE_FIELD = re.compile(rb"^(?:data|event|id|retry)?:")
 _MAX_ID = 200
 # Objects made between two looks for garbage cycles.
 _COLLECT_EVERY = 20_000
-_THINK_END = "</think>"
+_THINK_START, _THINK_END = "<think>", "</think>"
+_DSML_MARK = "｜DSML｜"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +103,10 @@ class LineReader:
         if is_chunk(value):
             self._assembler.feed(value)
             return
-        found = list(records_in(value))
-        if not found:
+        if is_event(value):
+            record = record_of_event(value)
+            found = [] if record is None else [record]
+        elif not (found := list(records_in(value))):
             yield self._unreadable(line.number, "holds no response of a known form")
         for record in found:
             yield self._judged(record, line.number)
@@ -149,9 +157,11 @@ def with_response(record: Mapping[str, Any]) -> Mapping[str, Any]:
         return record
     reasoning, separator, rest = raw.partition(_THINK_END)
     if not separator:
-        reasoning, rest = "", raw
+        # Opened and never closed, with no call: the reply ended while it was thinking.
+        still_thinking = raw.startswith(_THINK_START) and _DSML_MARK not in raw
+        reasoning, rest = (raw, "") if still_thinking else ("", raw)
     reply: dict[str, Any] = {
-        "reasoning_content": reasoning.removeprefix("<think>") or None,
+        "reasoning_content": reasoning.removeprefix(_THINK_START) or None,
         "content": rest,
         "tool_calls": None,
         "finish_reason": record.get("finish_reason"),

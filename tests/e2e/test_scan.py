@@ -212,6 +212,23 @@ FORMS: dict[str, tuple[str, list[str]]] = {
         " output_token_ids: None, finish_reason: stop\n",
         ["dsml_leak"],
     ),
+    "vllm request log, streamed and with calls": (
+        "INFO 11-29 10:00:02 [logger.py:80] Generated response chatcmpl-2 (streaming delta): output: 'Fi',"
+        " output_token_ids: [1], finish_reason: None\n"
+        f"INFO 11-29 10:00:02 [logger.py:80] Generated response chatcmpl-2 (streaming complete): output: {'x</think>Fine.'!r},"
+        " output_token_ids: None, finish_reason: streaming_complete\n"
+        "INFO 11-29 10:00:03 [logger.py:80] Generated response chatcmpl-3: output: '[tool_calls: f({})]', finish_reason: tool_calls\n",
+        ["clean", "clean"],
+    ),
+    "sglang request log, json": (
+        '[2026-11-29 10:00:00] {"timestamp": "2026-11-29T10:00:00", "event": "request.received", "rid": "r1", "obj": {}}\n'
+        + "[2026-11-29 10:00:01] "
+        + json.dumps({"timestamp": "2026-11-29T10:00:01", "event": "request.finished", "rid": "r1", "obj": {},
+                      "out": {"text": LEAK, "meta_info": {"finish_reason": {"type": "stop"}}}}) + "\n"
+        + json.dumps({"timestamp": "2026-11-29T10:00:02", "event": "request.finished", "rid": "r2", "obj": {"rid": "r2"},
+                      "out": {"meta_info": {"finish_reason": {"type": "stop"}}}}) + "\n",
+        ["dsml_leak"],
+    ),
     "own run": (
         json.dumps(
             {**_record("x"), "id": "s0-t0", "aborted": True}
