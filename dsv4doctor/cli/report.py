@@ -63,6 +63,8 @@ def report(
         raise UsageError(
             "--json and --output - both want stdout", "give --output FILE, or leave one out"
         )
+    if target is not None:
+        _check_place(target)
     outcome = run_report(run_dirs, ReportFormat(format_.value), redact=redact)
     for note in outcome.notes:
         say(note)
@@ -87,14 +89,25 @@ def _refuse_terminal(format_: Format) -> None:
         )
 
 
+def _check_place(target: Path) -> None:
+    """Told before the work: a large run takes seconds to tell."""
+    problem = ""
+    if not target.name or target.is_dir():
+        problem = "it is a directory"
+    elif not target.parent.is_dir():
+        problem = f"there is no directory {target.parent}"
+    if problem:
+        raise DoctorError(
+            f"cannot write {target}: {problem}", "give another --output, or - for stdout"
+        )
+
+
 def _write(target: Path, content: str | bytes) -> None:
     """Write whole or not at all: a reader never sees half a report.
 
     A device or a pipe is written to as it is: a rename would put a file in its place.
     """
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
-    if not target.name or target.is_dir():
-        raise UsageError(f"--output {target} is a directory", "name a file in it, or - for stdout")
     is_special = target.exists() and not target.is_file()
     temporary = target.with_name(f".{target.name}.tmp")
     try:

@@ -10,6 +10,7 @@ from dsv4doctor.errors import UsageError
 from dsv4doctor.experiment.arms import Arm
 from dsv4doctor.flows.ab_block import session_outcomes
 from dsv4doctor.flows.ab_results import BlockResult
+from dsv4doctor.flows.countable import is_countable
 from dsv4doctor.flows.tally import Tally
 
 _HINT = "give a directory that `dsv4doctor repro` made"
@@ -29,9 +30,11 @@ def load_run(arm: Arm, number: int) -> BlockResult:
     tally = Tally()
     seen: set[tuple[int, int]] = set()
     for record in run.records():
-        key = record.get("session"), record.get("turn")
-        if isinstance(key[0], int) and isinstance(key[1], int) and key not in seen:
-            seen.add((key[0], key[1]))
+        if not is_countable(record):
+            continue
+        key = record["session"], record["turn"]
+        if key not in seen:
+            seen.add(key)
             tally.add(record)
     if not tally.responses:
         raise UsageError(f"{path} holds no judged response", _HINT)

@@ -73,6 +73,8 @@ def run_report(
         UsageError: if a path is no run directory, or the format cannot hold what is asked for.
         DoctorError: if a run cannot be told at all, or a library is missing.
     """
+    if format_ is ReportFormat.PARQUET:
+        csv.require_parquet("--format csv")  # before anything is read
     runs = [load_run(path) for path in paths]
     publisher = _publisher(runs) if redact else None
     if redact:

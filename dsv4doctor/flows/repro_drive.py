@@ -8,6 +8,7 @@ from typing import Any
 
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.exchange import exchange_from_record
+from dsv4doctor.flows.countable import is_countable
 from dsv4doctor.flows.driving import as_sent, default_model, note_wedge, write_record
 from dsv4doctor.flows.live_target import Inspection
 from dsv4doctor.flows.repro_plan import ReproPlan
@@ -71,9 +72,9 @@ class Work:
 def replay(work: Work) -> None:
     """Take in the records that earlier segments left on disk; each (session, turn) counts once."""
     for record in work.run.records():
-        session, turn = record.get("session"), record.get("turn")
-        if not (isinstance(session, int) and isinstance(turn, int)):
+        if not is_countable(record):
             continue
+        session, turn = record["session"], record["turn"]
         if (session, turn) in work.done:
             continue
         work.done.add((session, turn))

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsv4doctor.errors import DoctorError, UsageError
 from dsv4doctor.flows.scan_records import Judged
+from dsv4doctor.report.formats.csv import harmless, require_parquet
 
 SUFFIXES = (".csv", ".parquet")
 # Rows that are written at once: a few megabytes.
@@ -28,7 +29,7 @@ class VerdictTable:
                 f"name it {path.stem}.csv or {path.stem}.parquet",
             )
         if path.suffix == ".parquet":
-            _require_parquet()
+            require_parquet("name a .csv file")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"")
@@ -53,7 +54,7 @@ class VerdictTable:
         self._flush(last=True)
 
     def add(self, judged: Judged) -> None:
-        """One row; lone surrogates are written as escapes, since neither format can hold them."""
+        """One row; in CSV as text that neither a terminal nor a spreadsheet obeys."""
         judgement = judged.judgement
         row = (
             judged.id,
@@ -67,7 +68,8 @@ class VerdictTable:
             "; ".join(f"{item.where}: {item.what}" for item in judgement.evidence),
             *judged.groups,
         )
-        self._rows.append(tuple(_writable(cell) for cell in row))
+        writable = harmless if self._path.suffix == ".csv" else _encodable
+        self._rows.append(tuple(writable(cell) if isinstance(cell, str) else cell for cell in row))
         if len(self._rows) >= _ROWS and self._path.suffix == ".csv":
             self._flush(last=False)
 
@@ -80,7 +82,7 @@ class VerdictTable:
         frame = pd.DataFrame(self._rows, columns=columns)
         try:
             if self._path.suffix == ".parquet":
-                frame.to_parquet(self._path, index=False)
+                frame.to_parquet(self._path, engine="pyarrow", index=False)
             else:
                 frame.to_csv(self._path, mode="a", header=not self._begun, index=False)
         except OSError as error:
@@ -92,17 +94,6 @@ class VerdictTable:
         self._rows.clear()
 
 
-def _writable(cell: Any) -> Any:
-    return (
-        cell.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(cell, str) else cell
-    )
-
-
-def _require_parquet() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("pyarrow") is None and find_spec("fastparquet") is None:
-        raise UsageError(
-            "--output: parquet needs pyarrow, which is not installed",
-            "pip install pyarrow, or name a .csv file",
-        )
+def _encodable(cell: str) -> str:
+    """Arrow's text is UTF-8, which a lone surrogate is not."""
+    return cell.encode("utf-8", "backslashreplace").decode("utf-8")

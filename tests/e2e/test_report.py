@@ -269,7 +269,8 @@ def test_a_run_of_another_command_is_told_too(tmp_path: Path) -> None:
         ((CORRUPTED, "--format", "pdf"), 2, "pdf"),
         ((CORRUPTED, CORRUPTED), 2, "given twice"),
         ((CORRUPTED, CLEAN, "--format", "csv"), 2, "one run"),
-        ((CORRUPTED, "--output", "no/such/folder.txt"), 3, "cannot write"),
+        ((CORRUPTED, "--output", "no/such/folder.txt"), 3, "there is no directory no/such"),
+        ((CORRUPTED, "--output", "reports"), 3, "it is a directory"),
         ((CORRUPTED, "--json", "--output", "-"), 2, "both want stdout"),
         ((), 2, "RUN_DIR"),
     ],
@@ -350,5 +351,5 @@ def test_records_that_no_run_of_ours_wrote_are_counted_and_left(tmp_path: Path) 
         file.write('{"id": "alien", "response": {"content": "hello"}}\nnot json\n')
     done = report(tmp_path, path, "--format", "html")
     assert done.code == 0
-    assert "Not counted: 1 records" in done.stderr
+    assert "Not counted: 1 record without" in done.stderr
     assert "1 unreadable (line 50)" in done.stderr
