@@ -7,10 +7,7 @@ import json
 import os
 import signal
 import threading
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +16,7 @@ import openai
 import psutil
 import pytest
 from cli_runs import doctor, repro
+from lab_client import fetch, wait_until
 
 from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.deployment import LabOptions, RunningLab, start_lab
@@ -51,18 +49,6 @@ def lab() -> Iterator[RunningLab]:
         yield running
 
 
-def fetch(url: str, body: Any = None, headers: dict[str, str] | None = None) -> tuple[int, str]:
-    data = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(
-        url, data=data, headers={"Content-Type": "application/json", **(headers or {})}
-    )
-    try:
-        with urllib.request.urlopen(asked, timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
 def samples(text: str, name: str) -> dict[str, float]:
     """One gauge of both servers, by engine type."""
     found = {}
@@ -71,13 +57,6 @@ def samples(text: str, name: str) -> dict[str, float]:
             engine = line.partition('engine_type="')[2].partition('"')[0]
             found[engine] = float(line.rpartition(" ")[2])
     return found
-
-
-def wait_until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 def call_of(text: str) -> dict[str, Any]:
