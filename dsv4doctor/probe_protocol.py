@@ -26,8 +26,17 @@ SEND = "send"  # device of the prefill side, when the page is handed to the tran
 ARRIVE = "arrive"  # device of the decode side, when the transfer reports its end
 HOPS = (STORE, BACKUP, HOST, HOST_LOAD, LOAD, READ, HELD, SEND, ARRIVE)
 # Not observations, but what a reader must know to draw no wrong conclusion.
-UNSEEN = "unseen"  # this page's bytes were rightly replaced and not digested: forget it
+UNSEEN = "unseen"  # these pages' bytes are rightly replaced and not digested: forget them
 GAP = "gap"  # something was missed: forget every device page of this rank
+REUSED = "reused"  # the reason for host pages that are about to be written anew: nothing is missed
+# Where bytes rightly change, by the hops that would take an unseen change for a wrong one.
+NEEDED_BY = {
+    BACKUP: (STORE, LOAD, ARRIVE),
+    READ: (STORE, LOAD, ARRIVE),
+    HELD: (STORE, LOAD, ARRIVE),
+    SEND: (STORE, LOAD, ARRIVE),
+    HOST_LOAD: (HOST,),
+}
 # Hops whose bytes can be flipped for the self-test: each has a hop before it to differ from.
 PERTURBABLE = (BACKUP, HOST, HOST_LOAD, LOAD, READ, HELD, SEND, ARRIVE)
 
@@ -97,7 +106,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """`page` of `pool` (None: every device page of the rank) is known no longer, and why."""
+    """`page` or `host_page` of `pool` is known no longer, and why; neither: no page of the rank."""
 
     seq: int
     time_ms: float
@@ -105,6 +114,7 @@ class Forgotten:
     page: int | None
     reason: str
     missed: int = 0
+    host_page: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,8 +322,12 @@ def parse_record(document: Any) -> tuple[Observation | Forgotten, ...]:
     record = _mapping(document, "record")
     try:
         hop = record["hop"]
-        if hop in (UNSEEN, GAP):
+        if hop == GAP:
             return (_forgotten(record),)
+        if hop == UNSEEN and "host_pages" in record:
+            return tuple(_forgotten(record, host_page=int(each)) for each in record["host_pages"])
+        if hop == UNSEEN:
+            return (_forgotten(record, page=int(record["page"])),)
         if hop not in HOPS:
             raise ProtocolError(f"record {record.get('n')}: no hop {hop!r}")
         return tuple(_observations(record))
@@ -323,15 +337,17 @@ def parse_record(document: Any) -> tuple[Observation | Forgotten, ...]:
         raise ProtocolError(f"record {record.get('n')}: {type(error).__name__}: {error}") from error
 
 
-def _forgotten(record: Mapping[str, Any]) -> Forgotten:
-    is_one = record["hop"] == UNSEEN
+def _forgotten(
+    record: Mapping[str, Any], *, page: int | None = None, host_page: int | None = None
+) -> Forgotten:
     return Forgotten(
         seq=int(record["n"]),
         time_ms=float(record["t"]),
-        pool=record.get("pool") if is_one else None,
-        page=int(record["page"]) if is_one else None,
+        pool=record.get("pool") if record["hop"] == UNSEEN else None,
+        page=page,
         reason=str(record.get("reason", "")),
         missed=int(record.get("missed", 0)),
+        host_page=host_page,
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from dsv4doctor.flows.checksum_live_ranks import RankWatch, Watch
 from dsv4doctor.flows.repro_drive import Work
-from dsv4doctor.probe_protocol import ARRIVE, DISABLED, HELD, READ, YES
+from dsv4doctor.probe_protocol import ARRIVE, DISABLED, HELD, READ, REUSED, YES
 
-# Reasons for which a page is rightly left out: nothing is served from a graph's capture.
-_HARMLESS = frozenset({"capture"})
+# Reasons for which a page is rightly left out: nothing is served from a graph's capture, and what
+# a host page held is of no interest once it is given to another.
+_HARMLESS = frozenset({"capture", REUSED})
 _WORDS = {
     "limit": "over the bound of --max-bytes or --max-share",
     "ring": "no room in the probe's ring",
@@ -63,6 +64,8 @@ def _of_rank(rank: RankWatch) -> Iterator[Unseen]:
             yield Unseen(where=rank.name, what=what)
     for failure in status.failures:
         yield Unseen(where=rank.name, what=failure)
+    if all(status.observes.get(hop) != YES for hop in (READ, HELD)):
+        yield Unseen(where=rank.name, what="none of its reads can be observed")
     for hop, said in status.observes.items():
         if said != YES:
             yield Unseen(where=f"{rank.name} {hop}", what=said, blinds=said.startswith(DISABLED))

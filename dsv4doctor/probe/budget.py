@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ class Budget:
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._depth = 0
+        self._nesting = threading.local()  # host pages are given out by other threads too
         self.begin(0, 0.0)
 
     def begin(self, max_bytes_per_step: int, max_share: float) -> None:
@@ -72,12 +73,13 @@ class Budget:
     def timed(self) -> Iterator[None]:
         """Counts the time inside as the probe's; once, where hooks are nested."""
         started = self._clock()
-        self._depth += 1
+        depth = getattr(self._nesting, "depth", 0)
+        self._nesting.depth = depth + 1
         try:
             yield
         finally:
-            self._depth -= 1
-            if not self._depth:
+            self._nesting.depth = depth
+            if not depth:
                 self.hook_ms += (self._clock() - started) * 1e3
 
     def as_values(self) -> dict[str, float]:

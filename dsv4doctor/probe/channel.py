@@ -13,6 +13,7 @@ import os
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,9 @@ PATIENCE_S = 5.0  # for a client that does not read
 COMMAND_S = 10.0  # for a scheduler that takes no step
 MOST_CLIENTS = 16
 MOST_REQUEST_BYTES = 1 << 16
+MOST_NAMESAKES = 100
+BREATH_RECORDS = 32
+BREATH_S = 1e-4
 
 Handler = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -68,6 +72,9 @@ class Inbox:
             letter.answered.set()
 
 
+def _unheard(_ms: float) -> None: ...
+
+
 def accepted(**fields: Any) -> dict[str, Any]:
     return {"v": protocol.PROTOCOL, "ok": True, **fields}
 
@@ -84,16 +91,20 @@ def handled(handle: Handler, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Channel:
-    """The socket of one rank."""
+    """The socket of one rank, in a folder of this user's. `spent` is told how many ms of processor
+    time an answer took: the interpreter is the scheduler's too."""
 
-    def __init__(self, path: Path, handle: Handler) -> None:
-        self.path, self._handle = path, handle
+    def __init__(
+        self, folder: Path, name: str, handle: Handler, spent: Callable[[float], None] = _unheard
+    ) -> None:
+        self._handle, self._spent = handle, spent
         self._clients = threading.Semaphore(MOST_CLIENTS)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with _short(path) as address:
-            self._listener.bind(address)
+        self.path = bind_free(self._listener, folder, name)
         self._listener.listen(MOST_CLIENTS)
         self._closed = False
+        # A child that this process forks must not keep the socket alive when this process dies.
+        os.register_at_fork(after_in_child=self._listener.close)
         self._thread = threading.Thread(target=self._accept, name="dsv4doctor-socket", daemon=True)
         self._thread.start()
 
@@ -120,9 +131,11 @@ class Channel:
             # Reading may take as long as the client likes; only an answer has to be fetched.
             with client, client.makefile("rb") as lines:
                 while line := lines.readline(MOST_REQUEST_BYTES):
-                    answer = handled(self._answer, {"line": line})
+                    began = time.thread_time()
+                    text = encoded(handled(self._answer, {"line": line}))
+                    self._spent((time.thread_time() - began) * 1e3)
                     client.settimeout(PATIENCE_S)
-                    client.sendall(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+                    client.sendall(text)
                     client.settimeout(None)
         except OSError:
             return
@@ -137,6 +150,53 @@ class Channel:
         if not isinstance(request, dict) or request.get("v") != protocol.PROTOCOL:
             return refusal(f"this probe speaks protocol {protocol.PROTOCOL}")
         return self._handle(request)
+
+
+def bind_free(listener: socket.socket, folder: Path, name: str) -> Path:
+    """Bind to `name`.sock in `folder`, for this user alone; where a process that lives has that
+    name (of another container, with a process id of its own), to the next free one.
+
+    Raises:
+        OSError: if that cannot be.
+    """
+    for number in range(1, MOST_NAMESAKES + 1):
+        path = folder / (f"{name}.sock" if number == 1 else f"{name}-{number}.sock")
+        if path.exists() or path.is_symlink():
+            if _is_answered(path):
+                continue
+            path.unlink(missing_ok=True)  # left by a process that has died
+        with _short(path) as address:
+            listener.bind(address)
+        path.chmod(0o600)  # before anybody can connect: it does not listen yet
+        return path
+    raise OSError(f"{folder} has {MOST_NAMESAKES} sockets of that name: {name}")
+
+
+def _is_answered(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(1)
+        try:
+            with _short(path) as address:
+                client.connect(address)
+        except TimeoutError:
+            return True  # too busy, but alive
+        except OSError:
+            return False
+    return True
+
+
+def encoded(answer: Mapping[str, Any]) -> bytes:
+    """One line. Records are encoded one by one, and the interpreter lent in between."""
+    pieces = []
+    for place, record in enumerate(answer.get("records") or ()):
+        pieces.append(json.dumps(record, separators=(",", ":")))
+        if place % BREATH_RECORDS == BREATH_RECORDS - 1:
+            time.sleep(BREATH_S)
+    rest = {name: value for name, value in answer.items() if name != "records"}
+    text = json.dumps(rest, separators=(",", ":"))
+    if "records" in answer:
+        text = f'{text[:-1]},"records":[{",".join(pieces)}]}}'
+    return text.encode() + b"\n"
 
 
 @contextlib.contextmanager

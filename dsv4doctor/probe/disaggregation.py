@@ -57,9 +57,12 @@ class TransferHops(Hops):
             self._send_stream = torch.cuda.Stream(device=place)
         return self._send_stream
 
-    def leave_arrive(self, _result: Any, queue: Any, decode_req: Any, *_: Any, **__: Any) -> None:
-        """After `_commit_transfer_to_req`: digest what the transfer has written."""
+    def leave_arrive(self, result: Any, queue: Any, decode_req: Any, *_: Any, **__: Any) -> None:
+        """After `_commit_transfer_to_req`: digest what the transfer has written. False: it has not
+        ended (0.5.12 to 0.5.14 come back for it); a request that was ended here arrives nowhere."""
         req = decode_req.req
+        if result is False or getattr(req, "finished_reason", None):
+            return
         row, tokens = row_of(req), self.o.pool.page_size
         pool = getattr(queue, "req_to_token_pool", None) or queue.scheduler.req_to_token_pool
         first = int(getattr(decode_req, "decode_prefix_len", 0) or 0) // tokens

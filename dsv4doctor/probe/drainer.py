@@ -9,9 +9,14 @@ from typing import Any
 from dsv4doctor import probe_protocol as protocol
 from dsv4doctor.probe.devices import normal_digests
 from dsv4doctor.probe.launches import Launch, LoadRound, Note, Owner, now_ms
-from dsv4doctor.probe.observer import Observer
+from dsv4doctor.probe.observer import MOST_PERTURBED, Observer
 
 POLL_S = 0.02
+STOP_S = 2.0  # for the thread to end, when it is told to
+# The interpreter is lent to the scheduler this often, for at least so long: a thread that only
+# computes would keep it for 5 ms at a time.
+BREATH_ROWS = 8
+BREATH_S = 1e-4
 # A launch that lasts this long was lost by whatever was to complete it (an exception in a copy).
 STUCK_S = 30.0
 # What was abandoned may still be written to by a device: its words are not reused before that.
@@ -38,16 +43,18 @@ class Drainer:
     def stop(self) -> None:
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(timeout=5)
+            self._thread.join(timeout=STOP_S)
 
     def _run(self) -> None:
         observer = self._observer
+        if observer.device is not None:
+            observer.device.begin_thread()
         while not self._stop.is_set():
             began = time.thread_time()
             try:
                 busy = self.drain_some()
             except Exception as error:  # a thread of ours never ends SGLang's process
-                observer.fail("drainer", (), error)
+                observer.fail("drainer", (), type(error).__name__ + ": " + str(error))
                 self._drop_head()
                 busy = False
             # The interpreter is the scheduler's too: what this thread takes of it counts as cost.
@@ -73,13 +80,13 @@ class Drainer:
             head = observer.queue[0]
             is_old = head.session != observer.sessions
             if isinstance(head, Note):
-                observer.journal.add([] if is_old else [_gap(head)])
+                observer.journal.add([] if is_old else [_told(head)])
             elif head.is_abandoned and self._is_in_use(head):
                 break
             elif head.is_abandoned or self._is_stuck(head):
                 if not is_old:
                     observer.skip(head.count, "cut off")
-                    observer.journal.add([_gap(_cut_off(head))])
+                    observer.journal.add([_told(_cut_off(head))])
                 self._release()
             elif head.done is None or not head.done.reached():
                 break
@@ -120,7 +127,11 @@ class Drainer:
             layer: normal_digests(words[first : first + launch.count], launch.bank)
             for layer, first in ((each, launch.digests_at(each)) for each in launch.digested)
         }
-        records = [self._record(launch, row, words, digests) for row in range(launch.count)]
+        records = []
+        for row in range(launch.count):
+            records.append(self._record(launch, row, words, digests))
+            if row % BREATH_ROWS == BREATH_ROWS - 1:
+                time.sleep(BREATH_S)
         # Page 0 takes padding; nothing is meant by its bytes.
         kept = [record for record in records if record.get("page") != 0]
         observer.journal.add(kept)
@@ -196,6 +207,7 @@ class Drainer:
 
     def _tell_flip(self, launch: Launch, record: dict[str, Any]) -> None:
         assert launch.flip is not None
+        del self._observer.perturbed[:-MOST_PERTURBED]
         self._observer.perturbed.append(
             {
                 "hop": launch.hop,
@@ -219,11 +231,13 @@ def _cut_off(launch: Launch) -> Note:
     )
 
 
-def _gap(note: Note) -> dict[str, Any]:
-    return {
+def _told(note: Note) -> dict[str, Any]:
+    record: dict[str, Any] = {
         "n": note.seq,
-        "hop": protocol.GAP,
+        "hop": protocol.UNSEEN if note.host_pages else protocol.GAP,
         "t": round(note.time_ms, 3),
         "reason": note.reason,
-        "missed": note.missed,
     }
+    if note.host_pages:
+        return record | {"pool": note.pool, "host_pages": list(note.host_pages)}
+    return record | {"missed": note.missed}

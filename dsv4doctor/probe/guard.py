@@ -5,6 +5,7 @@ While the probe is not armed a hook costs one comparison.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,10 +30,17 @@ class Guard:
             with self._observer.budget.timed():
                 return work(*arguments, **keywords)
         except Exception as error:
-            self.failed = f"{type(error).__name__}: {error}"
-            logger.warning("dsv4doctor: %s is not observed any more: %s", self.name, self.failed)
-            self._observer.fail(self.name, self.hops, error)
+            self._give_up(error)
             return None
+
+    def _give_up(self, error: Exception) -> None:
+        self.failed = type(error).__name__
+        with contextlib.suppress(Exception):  # even its own text may fail
+            self.failed = f"{self.failed}: {error}"
+        with contextlib.suppress(Exception):
+            logger.warning("dsv4doctor: %s is not observed any more: %s", self.name, self.failed)
+        with contextlib.suppress(Exception):
+            self._observer.fail(self.name, self.hops, self.failed)
 
     def around(
         self, enter: Callable[..., Any] | None, leave: Callable[..., Any] | None
@@ -51,6 +59,14 @@ class Guard:
                 if leave is not None and observer.armed:
                     self.call(leave, token, result, *arguments, **keywords)
             return result
+
+        return hook
+
+    def always(self, work: Callable[..., Any]) -> Callable[..., None]:
+        """A BEFORE or AFTER hook that also runs while the probe is not armed."""
+
+        def hook(*arguments: Any, **keywords: Any) -> None:
+            self.call(work, *arguments, **keywords)
 
         return hook
 

@@ -30,7 +30,8 @@ class Journal:
             self._records.clear()
             self.lost, self._file_bytes, self._path = 0, 0, path
             if path is not None:
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+                os.close(os.open(path, flags, 0o600))
 
     @property
     def path(self) -> Path | None:

@@ -108,10 +108,12 @@ class LoadRound:
 
 @dataclass(slots=True)
 class Note:
-    """A gap, in its place among the launches."""
+    """A gap, or host pages of a pool that are written anew, in its place among the launches."""
 
     seq: int
     session: int
     reason: str
-    missed: int
+    missed: int = 0
+    pool: str | None = None
+    host_pages: tuple[int, ...] = ()
     time_ms: float = field(default_factory=now_ms)

@@ -76,6 +76,14 @@ def layers_latent_kernel(  # noqa: PLR0913, PLR0917
     )  # fmt: skip
 
 
+@triton.jit(do_not_specialize=("table_ptr", "pages"))
+def confine_kernel(table_ptr, pages):
+    """What is no page id becomes 0."""
+    place = table_ptr + tl.program_id(0)
+    page = tl.load(place)
+    tl.store(place, tl.where((page >= 0) & (page < pages), page, 0))
+
+
 @triton.jit(
     do_not_specialize=("pointers_ptr", "table_ptr", "layer", "row", "page_bytes", "offset", "mask")
 )

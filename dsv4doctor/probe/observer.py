@@ -6,33 +6,31 @@ All methods but those of the drainer run on the scheduler's thread. What each ho
 
 from __future__ import annotations
 
-import itertools
-import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dsv4doctor import probe_protocol as protocol
+from dsv4doctor.probe.accounts import Accounts
 from dsv4doctor.probe.banks import Bank, find_banks
 from dsv4doctor.probe.budget import Budget
 from dsv4doctor.probe.devices import Device, device_for
 from dsv4doctor.probe.journal import Journal
-from dsv4doctor.probe.launches import Flip, Launch, LayerState, LoadRound, Note, Wanted
+from dsv4doctor.probe.launches import Flip, Launch, LayerState, LoadRound, Wanted
 from dsv4doctor.probe.ring import DEFAULT_WORDS, Ring
 
 MOST_ROUNDS = 64
-MOST_FAILURES = 50
+MOST_PERTURBED = 1000
 
 
-class Observer:
+class Observer(Accounts):
     """One scheduler process. Off until armed."""
 
     def __init__(self) -> None:
-        self.armed = False
+        super().__init__()
         self.retired = False
         self.session: str | None = None
-        self.sessions = 0  # armed how often: launches of an earlier time are dropped
         self.settings: dict[str, Any] = {}
         self.pool: Any = None
         self.banks: dict[str, Bank] = {}
@@ -42,20 +40,11 @@ class Observer:
         self.ring: Ring | None = None
         self.budget = Budget()
         self.journal = Journal()
-        self.queue: deque[Launch | Note] = deque()
-        self.lock = threading.Lock()
-        self.counts: dict[str, int] = {}
-        self.skipped: dict[str, int] = {}
         self.perturbed: list[dict[str, Any]] = []
-        self.failures: list[str] = []
-        self.observes: dict[str, str] = dict.fromkeys(protocol.HOPS, protocol.YES)
         self.step: int | None = None
         self.rounds: dict[str, deque[LoadRound]] = {}
-        self._numbers = itertools.count(1)
-        self._transfers = itertools.count(1)
         self._flip: tuple[str, str, int] | None = None
         self._is_warm = False
-        self._is_blank = False  # nothing was observed since a gap
         self.ring_words = DEFAULT_WORDS
 
     # -- pools ------------------------------------------------------------------------------------
@@ -67,10 +56,12 @@ class Observer:
         Called before graphs are captured.
         """
         banks, problems = find_banks(pool)
-        self.problems.update(problems)
         bank, known = banks.get(protocol.INDEX_K), self.banks.get(protocol.INDEX_K)
+        if known is None:
+            self.problems = problems
         if bank is None or (known is not None and len(known.layers) >= len(bank.layers)):
             return False
+        self.problems = problems
         self.pool, self.banks = pool, banks
         self.device = device or device_for(bank)
         self.ring = Ring(self.device, self.ring_words)
@@ -86,6 +77,7 @@ class Observer:
         assert self.ring is not None
         for bank in self.banks.values():
             table, out = self.ring.words[:1], self.ring.words[1 : 1 + len(bank.layers)]
+            self.device.confine(table, bank.pages)
             self.device.digest(bank, range(len(bank.layers)), table, out)
             # Twice: what was there stays.
             self.device.flip(bank, 0, table, 0, 0)
@@ -102,7 +94,8 @@ class Observer:
             ValueError: if a setting is none.
         """
         if self.pool is None:
-            raise ValueError("this process has no DeepSeek-V4 cache")
+            why = "".join(f": {name}: {problem}" for name, problem in self.problems.items())
+            raise ValueError(f"this process has no DeepSeek-V4 cache that can be read{why}")
         pools = tuple(request.get("pools") or (protocol.INDEX_K,))
         for name in pools:
             if name not in self.banks:
@@ -154,7 +147,14 @@ class Observer:
         failing that a gap is noted.
         """
         bank, count, hop = wanted.bank, wanted.count, wanted.hop
-        if count <= 0 or self.ring is None:
+        if count <= 0 or self.ring is None or self.device is None:
+            return None
+        if not wanted.forgets and self.observes[hop] != protocol.YES:
+            return None
+        if self.device.is_capturing():  # nothing of ours may become part of a graph
+            self.skip(count, "capture")
+            if wanted.forgets:
+                self.note_gap("capture", count)
             return None
         places = tuple(range(len(bank.layers)))
         if count * len(places) * bank.layout.digested_bytes > self.budget.left_bytes:
@@ -186,23 +186,23 @@ class Observer:
         with self.lock:
             return self.ring.reserve(words)
 
-    def _take_numbers(self, count: int) -> int:
-        first = next(self._numbers)
-        for _ in range(count - 1):
-            next(self._numbers)
-        return first
-
-    def put_pages(self, launch: Launch, pages: Any = None, host_pages: Any = None) -> None:
-        """Page ids into the launch's tables, on the current stream."""
+    def put_pages(
+        self, launch: Launch, pages: Any = None, host_pages: Any = None, host: Bank | None = None
+    ) -> None:
+        """Page ids into the launch's tables, on the current stream. An id that is no page's becomes
+        0: whatever the ids mean on some release, no kernel of ours reads outside a pool."""
         assert self.device is not None
         assert self.ring is not None
         if pages is None:
             launch.has_pages = False
         else:
-            self.device.put(self.ring.device_words(launch.slot, 0, launch.count), pages)
+            target = self.ring.device_words(launch.slot, 0, launch.count)
+            self.device.put(target, pages)
+            self.device.confine(target, launch.bank.pages)
         if host_pages is not None:
             target = self.ring.device_words(launch.slot, launch.count, launch.count)
             self.device.put(target, host_pages)
+            self.device.confine(target, (host or launch.bank).pages)
 
     def digest(
         self, launch: Launch, layers: Sequence[int], *, bank: Bank | None = None,
@@ -257,32 +257,3 @@ class Observer:
         for launch in list(self.queue):
             if isinstance(launch, Launch) and launch.done is None:
                 launch.is_abandoned = True
-
-    # -- accounts ---------------------------------------------------------------------------------
-
-    def next_transfer(self) -> int:
-        return next(self._transfers)
-
-    def skip(self, pages: int, reason: str) -> None:
-        self.skipped[reason] = self.skipped.get(reason, 0) + pages
-
-    def note_gap(self, reason: str, missed: int) -> None:
-        """Whatever was known of this rank's device pages is void from here on. Said once, until
-        something is known again."""
-        if self._is_blank:
-            return
-        self._is_blank = True
-        seq = self._take_numbers(1)
-        self.queue.append(Note(seq=seq, session=self.sessions, reason=reason, missed=missed))
-
-    def fail(self, what: str, hops: Sequence[str], error: BaseException) -> None:
-        """A hook failed: its hops are not observed any more, and that is said."""
-        said = f"{what}: {type(error).__name__}: {error}"[:500]
-        if len(self.failures) < MOST_FAILURES:
-            self.failures.append(said)
-        for hop in hops:
-            if self.observes[hop] == protocol.YES:
-                self.observes[hop] = f"{protocol.DISABLED}: {said}"
-        if self.armed:
-            self.skip(1, "failure")
-            self.note_gap(f"a hook failed: {said}", 1)

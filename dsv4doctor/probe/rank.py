@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import platform
+import stat
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 from dsv4doctor import probe_protocol as protocol
 from dsv4doctor.probe.channel import Channel, Inbox, accepted, refusal
 from dsv4doctor.probe.drainer import Drainer
+from dsv4doctor.probe.movers import give_up_unseen
 from dsv4doctor.probe.observer import Observer
 
 FOLDER_VARIABLE = "DSV4DOCTOR_PROBE_DIR"
@@ -23,6 +26,22 @@ def run_folder() -> Path:
     """Where sockets and files lie: beside the plugin, unless the environment says otherwise."""
     named = os.environ.get(FOLDER_VARIABLE)
     return Path(named) if named else Path(__file__).resolve().parents[1] / "run"
+
+
+def own_folder(folder: Path) -> Path:
+    """`folder`, made if it is missing; nobody else may write there, or the socket of another would
+    be taken for ours.
+
+    Raises:
+        PermissionError: if it belongs to somebody else.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    about = folder.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid not in (os.geteuid(), 0):
+        raise PermissionError(f"{folder} belongs to somebody else")
+    if about.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        folder.chmod(0o700)
+    return folder
 
 
 def engine_version() -> str | None:
@@ -72,15 +91,24 @@ class RankProbe:
         self.rank: dict[str, Any] | None = None
         self.engine = engine
         self.version = engine_version()
-        self.reaches: dict[str, str] = {}
 
     def begin(self, scheduler: Any) -> None:
-        """Open the socket; at the scheduler's first step, when its ranks are known."""
+        """Open the socket; at the scheduler's first step, when its ranks are known.
+
+        Raises:
+            OSError: if there is no place for it that is ours alone.
+        """
         self.rank = describe_rank(scheduler)
-        folder = run_folder()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.channel = Channel(folder / f"{self._name()}.sock", self.answer)
+        self.channel = Channel(own_folder(run_folder()), self._name(), self.answer, self._spent)
         self.drainer.start()
+        atexit.register(self.close)
+
+    def _spent(self, ms: float) -> None:
+        self.observer.budget.drain_ms += ms
+
+    def adopt(self, _result: Any, pool: Any, *_: Any, **__: Any) -> None:
+        """After the pool was made."""
+        self.observer.adopt(pool)
 
     def _name(self) -> str:
         rank = self.rank or {}
@@ -93,6 +121,7 @@ class RankProbe:
         if self.rank is None:
             self.begin(scheduler)
         if not self.inbox.is_empty:
+            give_up_unseen(self.observer, scheduler)
             self.inbox.serve(self.carry_out)
 
     # -- answers ----------------------------------------------------------------------------------
@@ -128,15 +157,17 @@ class RankProbe:
         return accepted(status=self.status())
 
     def _file(self) -> Path:
-        return run_folder() / f"{self._name()}.jsonl"
+        assert self.channel is not None
+        return self.channel.path.with_suffix(".jsonl")
 
     def close(self) -> None:
-        """Leave nothing behind but idle hooks."""
+        """Leave nothing behind but idle hooks; also when the interpreter ends."""
+        self.observer.armed = False
         self.drainer.stop()
-        if self.channel is not None:
-            self.channel.close()
-        if self.rank is not None:
-            self._file().unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            if self.channel is not None:
+                self.channel.close()
+                self._file().unlink(missing_ok=True)
 
     def status(self) -> dict[str, Any]:
         """The status of `docs/probe.md`."""

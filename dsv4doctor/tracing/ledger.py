@@ -114,6 +114,9 @@ class Ledger:
 
     def forget(self, what: Forgotten | None = None) -> None:
         """A page, or (None, or without one) everything is known no longer."""
+        if what is not None and what.host_page is not None:
+            self._host.pop((what.pool or "", what.host_page), None)
+            return
         if what is None or what.page is None:
             for known in (self._device, self._host):
                 known.clear()

@@ -101,6 +101,15 @@ def test_all_seen_and_tried_is_clean(work: Work) -> None:
             watch_of(observes={**dict.fromkeys(HOPS, YES), "load": "disabled: it failed"}),
             id="a hop that was disabled",
         ),
+        pytest.param(
+            watch_of(
+                observes={
+                    hop: YES if hop == STORE else "not observable on this version: a linker"
+                    for hop in HOPS
+                }
+            ),
+            id="a rank whose pages come in unseen",
+        ),
         pytest.param(watch_of(rank=Rank(role="prefill")), id="one side of two"),
     ],
 )

@@ -76,6 +76,8 @@ COPIES = {
 class Settings(stubs.Stub):
     """Server arguments and SGLang's configuration bags: all off but what HiCache needs."""
 
+    moe: Settings
+
     hicache_size = 0
     hicache_ratio = HOST_RATIO
     hicache_io_backend = "direct"
@@ -83,6 +85,7 @@ class Settings(stubs.Stub):
     hicache_write_policy = "write_through"
     hicache_storage_backend = None
     hicache_host_memory_mode = None
+    elastic_ep_backend = None
     speculative_algorithm = None
     speculative_num_draft_tokens = None
     served_model_name = "rig"
@@ -93,6 +96,7 @@ class Settings(stubs.Stub):
 
 
 SETTINGS = Settings()
+Settings.moe = SETTINGS  # a bag inside a bag
 ACCESSORS = (
     "get_memory", "get_exec", "get_spec", "get_platform", "get_parallel", "get_schedule",
     "get_disagg", "get_server_args", "get_global_server_args", "get_device", "get_model",

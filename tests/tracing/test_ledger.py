@@ -139,3 +139,14 @@ def test_copies_that_never_end_do_not_pile_up() -> None:
     for number in range(100):
         ledger.add(observation(BACKUP, number, transfer=number))
     assert len(ledger._backups._known) == 10
+
+
+def test_a_host_page_that_is_given_to_another_is_known_no_longer() -> None:
+    ledger = Ledger("rank", Copies())
+    assert changes(*way(STORE, BACKUP, HOST), ledger=ledger) == []
+    given = Forgotten(seq=5, time_ms=0, pool="index_k", page=None, reason="reused", host_page=9)
+    ledger.forget(given)
+    # Whoever was given it has written it: what is loaded now is no change.
+    loaded = observation(HOST_LOAD, seq=6, digest=WRONG)
+    assert ledger.add(loaded) == (Outcome.UNKNOWN, None)
+    assert ledger.add(observation(READ, seq=7))[0] is Outcome.RIGHT, "device pages stay known"
