@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from dsv4doctor.units import many
+
 # Unicode's own classes: control, format (bidi, zero width), surrogate, line and paragraph
 # separators, unassigned.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"})
@@ -48,7 +50,7 @@ def block(value: object, lines: int = BLOCK_LINES, line_chars: int = BLOCK_LINE_
     if len(rows) > lines:
         head = int(lines * _HEAD_SHARE)
         tail = lines - head
-        note = f"… [{len(rows) - lines} lines left out] …"
+        note = f"… [{many(len(rows) - lines, 'line')} left out] …"
         rows = [*rows[:head], note, *rows[len(rows) - tail :]]
     return "\n".join(_escape(bounded(row, line_chars)) for row in rows)
 

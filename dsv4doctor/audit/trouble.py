@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dsv4doctor.audit.rule import SEVERITY_OF, AuditFinding, Grade, Support
 from dsv4doctor.finding import Certainty, Evidence, Finding
+from dsv4doctor.units import many
 
 SHOWN = 3  # lines quoted per kind
 _LONGEST = 200
@@ -149,7 +150,7 @@ def find_troubles(lines: Iterable[str], source: str) -> tuple[AuditFinding, ...]
             finding=Finding(
                 rule=trouble.id,
                 severity=SEVERITY_OF[trouble.grade],
-                title=f"{trouble.title} ({counts[trouble.id]} lines)",
+                title=f"{trouble.title} ({many(counts[trouble.id], 'line')})",
                 evidence=tuple(seen[trouble.id]),
                 certainty=Certainty.MEASURED,
                 remedy=trouble.remedy,

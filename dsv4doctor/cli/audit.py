@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dsv4doctor.cli.options import ApiKey, AsJson, FailOn, FailOnFlag, NoColor
+from dsv4doctor.units import many
 
 _FROM = "Where the facts come from"
 
@@ -179,4 +180,7 @@ def _show(outcome: Any, *, no_color: bool) -> None:
         console.print(escape(line), style="dim")
     count = len(outcome.result.findings)
     open_ = len(outcome.result.not_determined)
-    console.print(f"{count} findings; {open_} rules not determined (--json names what is missing)")
+    console.print(
+        f"{many(count, 'finding')}; {many(open_, 'rule')} not determined "
+        "(--json names what is missing)"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.cli.console import say, stdout_console
+from dsv4doctor.units import many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +51,9 @@ def _print_host(console: Console, row: dict[str, Any]) -> None:
     )
     if row["digest"]:
         speed = f"{row['gb_per_s']:.2f} GB/s" if row["gb_per_s"] is not None else ""
-        console.print(f"    {row['pages']} pages  digest {row['digest']}  {speed}", markup=False)
+        console.print(
+            f"    {many(row['pages'], 'page')}  digest {row['digest']}  {speed}", markup=False
+        )
 
 
 def _print_checks(console: Console, checks: list[dict[str, Any]]) -> None:
@@ -101,11 +104,11 @@ def _cell(value: Any) -> str:
 def _print_compare(console: Console, compared: dict[str, Any]) -> None:
     if "manifest" in compared:
         console.print(
-            f"{compared['pages']} pages digested into {compared['manifest']}", markup=False
+            f"{many(compared['pages'], 'page')} digested into {compared['manifest']}", markup=False
         )
         return
     console.print(
-        f"{compared['differing_pages']} of {compared['pages']} pages differ "
-        f"({compared['tensors']} tensors compared)",
+        f"{compared['differing_pages']} of {many(compared['pages'], 'page')} differ "
+        f"({many(compared['tensors'], 'tensor')} compared)",
         markup=False,
     )

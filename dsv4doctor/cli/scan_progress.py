@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from dsv4doctor.cli.console import say
+from dsv4doctor.units import many
 
 if TYPE_CHECKING:
     from dsv4doctor.flows.scan import ScanState
@@ -57,6 +58,6 @@ def _line(state: ScanState) -> str:
     of_total = f" of {state.bytes_total / _MIB:,.0f}" if state.bytes_total else ""
     left = f", {state.left_s:,.0f} s left" if state.left_s is not None else ""
     return (
-        f"scan: {read:,.0f}{of_total} MiB, {pace:,.1f} MiB/s, {state.records:,} responses,"
+        f"scan: {read:,.0f}{of_total} MiB, {pace:,.1f} MiB/s, {many(state.records, 'response')},"
         f" {state.corrupted:,} corrupted{left}"
     )

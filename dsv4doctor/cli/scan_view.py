@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dsv4doctor.units import many
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -20,7 +22,8 @@ def lines_of(result: ScanResult, *, groups_shown: int) -> Iterator[str]:
     read."""
     totals = result.body["totals"]
     yield (
-        f"{result.verdict}: {totals['corrupted']:,} of {totals['records']:,} responses corrupted"
+        f"{result.verdict}: {totals['corrupted']:,} of"
+        f" {many(totals['records'], 'response')} corrupted"
         f" ({_share(totals['corrupted'], totals['records'])})"
     )
     for label, count in totals["by_label"].items():
@@ -78,7 +81,7 @@ def _groups(groups: list[dict[str, Any]], shown: int) -> Iterator[str]:
         share = _share(group["corrupted"], group["records"])
         yield f"  {name}: {group['corrupted']:,} of {group['records']:,} corrupted ({share})"
     if len(groups) > shown:
-        yield f"  … and {len(groups) - shown} more groups (--json lists them)"
+        yield f"  … and {many(len(groups) - shown, 'more group')} (--json lists them)"
 
 
 def _records(records: list[dict[str, Any]] | None) -> Iterator[str]:
@@ -92,7 +95,7 @@ def _records(records: list[dict[str, Any]] | None) -> Iterator[str]:
 def _unread(body: dict[str, Any], count: int) -> Iterator[str]:
     if count:
         yield ""
-        yield f"{count:,} lines could not be read:"
+        yield f"{many(count, 'line')} could not be read:"
         for item in body["unreadable"]:
             yield f"  {_safe(item['where'])}: {_safe(item['problem'])}"
     for source in body["sources"]:

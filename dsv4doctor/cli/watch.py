@@ -13,6 +13,7 @@ from dsv4doctor.cli import options
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.cli.target_flags import ServerFlags, extra_body_of
 from dsv4doctor.errors import UsageError
+from dsv4doctor.units import many
 
 if TYPE_CHECKING:
     from dsv4doctor.flows.watch import WatchOutcome
@@ -170,7 +171,8 @@ def _show(outcome: WatchOutcome) -> None:
     typer.echo(f"{outcome.verdict} since {body['since'] or 'the start'}: {one_line(body['why'])}")
     canaries = body["canaries"]
     typer.echo(
-        f"{body['pulses']} pulses, {canaries['corrupted']} of {canaries['sent']} canaries corrupt; "
+        f"{many(body['pulses'], 'pulse')}, {canaries['corrupted']} of "
+        f"{many(canaries['sent'], 'canary', 'canaries')} corrupt; "
         f"{canaries['said']}"
     )
     for dump in body["stacks"]:

@@ -22,6 +22,7 @@ from dsv4doctor.flows.ab_verdict import is_decided, look
 from dsv4doctor.progress import Progress
 from dsv4doctor.stats.rates import session_rate
 from dsv4doctor.target import parse_endpoint
+from dsv4doctor.units import many
 
 SECONDS_PER_MINUTE = 60.0
 
@@ -55,8 +56,8 @@ def run_blocks(work: Experiment, source: Source) -> None:
             return
         if block.number % len(arms) == 0 and _may_stop(work, block.round):
             work.notes.append(
-                f"Stopped after {block.round} of {plan.rounds} rounds: every pair is known to "
-                "differ."
+                f"Stopped after {block.round} of {many(plan.rounds, 'round')}: every pair is known "
+                "to differ."
             )
             return
         result = _run_block(work, source, arms[block.arm], block)
@@ -178,7 +179,7 @@ def _state(work: Experiment, doing: str) -> AbState:
 
 def _told(result: BlockResult, done: int, of: int) -> str:
     failed = len(result.outcomes) - result.sessions
-    said = f"{result.corrupted_sessions} of {result.sessions} sessions corrupted"
+    said = f"{result.corrupted_sessions} of {many(result.sessions, 'session')} corrupted"
     return (
         f"block {done} of {of}, {result.arm}: {said}"
         f"{f', {failed} failed' if failed else ''}"

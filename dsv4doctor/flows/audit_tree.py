@@ -16,6 +16,7 @@ from dsv4doctor.audit.source.report import SourceReport, read_source, source_fin
 from dsv4doctor.audit.source.tree import CONFIGURATOR, GLOBS, MEMORY_POOL, SourceTree
 from dsv4doctor.errors import UsageError
 from dsv4doctor.patching.tree import ROOTS
+from dsv4doctor.units import many
 
 Note = Callable[[str], None]
 
@@ -39,7 +40,7 @@ class TreeAudit:
             "/".join(f"{price.bytes}" for price in side) or "?"
             for side in (self.report.prices.stored, self.report.prices.counted)
         )
-        edited = "" if self.edited is None else f"; {len(self.edited)} files edited"
+        edited = "" if self.edited is None else f"; {many(len(self.edited), 'file')} edited"
         return (
             f"{self.package}: {waits} reads wait for their layer, "
             f"{standings.count(Standing.UNGATED)} do not; index-K stored in {stored} B a c4 token, "

@@ -10,6 +10,7 @@ from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
 from dsv4doctor.finding import Evidence, Finding
 from dsv4doctor.flows.checksum import Outcome
 from dsv4doctor.flows.checksum_findings import PLACES_IN_EVIDENCE, error_finding
+from dsv4doctor.units import many
 
 if TYPE_CHECKING:
     from dsv4doctor.checksum.compare import Comparison
@@ -61,7 +62,7 @@ def _comparison_findings(result: Comparison, right: Path) -> tuple[Finding, ...]
             )
             for d in result.differences[:PLACES_IN_EVIDENCE]
         )
-        title = f"{len(result.differences)} of {result.pages} pages differ"
+        title = f"{len(result.differences)} of {many(result.pages, 'page')} differ"
         found.append(error_finding("PAGES_DIFFER", title, evidence))
     if result.missing:
         evidence = tuple(

@@ -15,6 +15,7 @@ from dsv4doctor.lab.interleaving import Search, Violation, run_order, search
 from dsv4doctor.lab.kept import INTERLEAVING, from_document, save
 from dsv4doctor.lab.races import RACES, race_named
 from dsv4doctor.lab.releases import NEWEST, release_named
+from dsv4doctor.units import many
 
 RULE = "UNORDERED_ACCESS"
 
@@ -139,7 +140,7 @@ def _replay_run(path: Path, version: str | None) -> Outcome:
     return Outcome(
         verdict="same" if same else "differs",
         exit_code=EXIT_DONE if same else EXIT_FINDINGS,
-        lines=(f"{requests} requests again, {len(differences)} of them different: {told}",),
+        lines=(f"{many(requests, 'request')} again, {len(differences)} of them different: {told}",),
         body={
             "kind": "run",
             "as_version": version,

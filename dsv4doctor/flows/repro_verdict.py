@@ -12,6 +12,7 @@ from dsv4doctor.flows.conclusion import mild_is_done
 from dsv4doctor.flows.tally import Share, Tally, commonest
 from dsv4doctor.stats.percentiles import quantiles
 from dsv4doctor.stats.rates import clean_bound, response_rate, session_rate, upper_bound_clean
+from dsv4doctor.units import many
 
 EXIT_OF_VERDICT = {
     "wedged": EXIT_FINDINGS,
@@ -171,7 +172,7 @@ def _label_finding(label: str, count: int, tally: Tally) -> Finding:
     return Finding(
         rule=label.upper(),
         severity=Severity.ERROR,
-        title=f"{count} of {tally.responses} responses: {label}",
+        title=f"{count} of {many(tally.responses, 'response')}: {label}",
         evidence=tuple(evidence),
         remedy=REMEDY.get(label, DEFAULT_REMEDY),
     )
@@ -218,12 +219,14 @@ def _failure_finding(tally: Tally, verdict: str) -> Finding:
     for kind, count in commonest(tally.by_failure):
         examples = tally.examples.get(kind)
         detail = f": {examples[0]['failure']['message']}" if examples else ""
-        evidence.append(Evidence(where=f"failures.{kind}", what=f"{count} requests{detail}"))
+        evidence.append(
+            Evidence(where=f"failures.{kind}", what=f"{many(count, 'request')}{detail}")
+        )
     return Finding(
         rule="FAILURES",
         # A few failures do not undo a clean verdict; where they do, the verdict is `undecided`.
         severity=Severity.INFO if verdict == "clean" else Severity.WARNING,
-        title=f"{tally.failures} requests ended without a response to judge",
+        title=f"{many(tally.failures, 'request')} ended without a response to judge",
         evidence=tuple(evidence),
         remedy="they are counted beside corruption, never in its rate; see failures in report.md",
     )

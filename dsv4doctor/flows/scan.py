@@ -24,6 +24,7 @@ from dsv4doctor.flows.scan_records import (
 )
 from dsv4doctor.flows.scan_tally import Tally
 from dsv4doctor.progress import Progress, Silent
+from dsv4doctor.units import many
 
 # What one worker gets at a time: long enough to outweigh the hand-over, short enough to spread.
 _BATCH_BYTES = 1 << 20
@@ -130,7 +131,8 @@ def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
         )
     if tally.records + tally.failures + tally.aborted == 0 and tally.unreadable:
         raise UsageError(
-            f"not one record in {readable[0].name}: {tally.unreadable:,} lines of no known form",
+            f"not one record in {readable[0].name}: "
+            f"{many(tally.unreadable, 'line')} of no known form",
             "docs/scan.md lists the forms that are read; is this the right file?",
         )
     if tally.records + tally.failures + tally.aborted + tally.unreadable == 0:

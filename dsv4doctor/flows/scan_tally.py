@@ -11,6 +11,7 @@ from dsv4doctor.flows.scan_records import Judged, Outcome, Unreadable
 from dsv4doctor.flows.scan_trend import Trend, iso
 from dsv4doctor.flows.tally import commonest
 from dsv4doctor.label import Label
+from dsv4doctor.units import many
 
 _EXAMPLES = 3
 _UNREADABLE_NAMED = 20
@@ -96,7 +97,7 @@ class Tally:
                 Finding(
                     rule=label.rule,
                     severity=Severity.ERROR if corrupt else Severity.INFO,
-                    title=f"{count} of {self.records} responses: {value}",
+                    title=f"{count} of {many(self.records, 'response')}: {value}",
                     evidence=tuple(_evidence(example) for example in self._examples[label]),
                     remedy="see docs/rules.md for what it means and how to confirm it",
                 )

@@ -14,6 +14,7 @@ from dsv4doctor.flows.watch_plan import CANARY_CONTEXT, Conversations, WatchPlan
 from dsv4doctor.flows.watch_rules import Pulse, State, Verdict, Vigil
 from dsv4doctor.progress import Progress
 from dsv4doctor.stats.rates import sessions_to_prove, upper_bound_clean
+from dsv4doctor.units import many
 
 SEVERITY = {
     State.FINE: Severity.INFO,
@@ -113,8 +114,9 @@ def _canaries(work: Watching) -> dict[str, Any]:
         "needed_seconds": seconds or None,
         "would_have_seen_rate": upper_bound_clean(sent) if not work.vigil.corrupted else None,
         "pulses_beside_load": work.loaded,
-        "said": f"corruption of {100 * plan.rate:g} % of replies is met by {needed} canaries with "
-        f"95 % probability{pace}; an idle server shows none",
+        "said": f"corruption of {100 * plan.rate:g} % of replies is met by "
+        f"{many(needed, 'canary', 'canaries')} with 95 % probability{pace}; an idle server "
+        "shows none",
     }
 
 

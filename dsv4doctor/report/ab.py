@@ -266,7 +266,11 @@ def _run(data: Mapping[str, Any]) -> Section:
         ("run directory", data["run_dir"]),
         ("scenario", data["scenario"]),
         ("seed", str(data["seed"])),
-        ("design", f"{data['rounds']} rounds of {data['sessions_per_block']} sessions an arm"),
+        (
+            "design",
+            f"{many(data['rounds'], 'round')} of "
+            f"{many(data['sessions_per_block'], 'session')} an arm",
+        ),
         ("alpha over all pairs", f"{data['alpha']:g}"),
         ("margin of equality", f"{100 * data['margin']:g} percentage points"),
     ]

@@ -121,7 +121,7 @@ def _rightness(data: Mapping[str, Any]) -> str:
     right = (
         "replies were not judged (they were made to go on past their end)"
         if corrupted is None
-        else f"{share_of(int(corrupted), responses)} responses corrupted"
+        else f"{share_of(int(corrupted), responses, 'response')} corrupted"
     )
     return f"{many(integer(data, 'errors'), 'error')}, {right}."
 

@@ -10,6 +10,7 @@ from dsv4doctor.codec import to_builtins
 from dsv4doctor.report.document import Block, Column, Facts, Note, Report, Section, Table, Tone
 from dsv4doctor.report.members import mapping, sequence
 from dsv4doctor.report.wording import NO_VALUE
+from dsv4doctor.units import many
 
 _GOOD = frozenset({"clean", "fine", "healthy", "equivalent", "fits", "passed", "same", "better"})
 _CAUTION = frozenset({"undecided", "unreachable"})
@@ -75,7 +76,9 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> tuple[Block, ...]:
         rows=tuple(tuple(_said(row.get(name)) for name in names) for row in rows[:_ROWS_SHOWN]),
     )
     left = len(rows) - _ROWS_SHOWN
-    return (table, Note(text=f"{left:,} more rows in summary.json.")) if left > 0 else (table,)
+    return (
+        (table, Note(text=f"{many(left, 'more row')} in summary.json.")) if left > 0 else (table,)
+    )
 
 
 def _is_nested(value: Any) -> bool:

@@ -66,9 +66,10 @@ def count(number: Any) -> str:
     return f"{number:,}" if isinstance(number, int) else NO_VALUE
 
 
-def share_of(part: int, whole: int) -> str:
-    """`12 of 60 (20.0 %)`."""
-    return f"{part:,} of {whole:,} ({percent(part / whole if whole else None)})"
+def share_of(part: int, whole: int, noun: str = "") -> str:
+    """`12 of 60 (20.0 %)`, `12 of 60 responses (20.0 %)`."""
+    of = many(whole, noun) if noun else f"{whole:,}"
+    return f"{part:,} of {of} ({percent(part / whole if whole else None)})"
 
 
 def interval(rate: Mapping[str, Any]) -> str:

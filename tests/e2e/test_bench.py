@@ -159,7 +159,7 @@ def test_it_is_told_and_told_again(measured: tuple[Any, Any, Any]) -> None:
     again = doctor("report", done.run_dir)
     assert again.code == 0
     assert "tokens/s" in again.stdout
-    assert "of 16 (0.0 %) responses corrupted" in " ".join(again.stdout.split())
+    assert "of 16 responses (0.0 %) corrupted" in " ".join(again.stdout.split())
 
 
 def test_a_baseline_that_is_twenty_times_as_fast(
