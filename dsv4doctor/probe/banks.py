@@ -98,6 +98,8 @@ def _latent_bank(pool: Any, name: str) -> Bank | None:
     inner, layers = getattr(pool, LATENT_ATTRIBUTES[name]), _layers_of(pool, LATENT_RATIOS[name])
     if inner is None or not layers:
         return None
+    if hasattr(inner, "translate_loc_to_hisparse_device"):
+        raise ValueError("HiSparse keeps its tokens by ids of their own")
     layout, values = latent_layout(name), tuple(inner.kv_buffer)
     slots = pool.page_size // LATENT_RATIOS[name]
     if slots != LATENT_ROWS[name] or values[0].shape[1] != layout.page_bytes:

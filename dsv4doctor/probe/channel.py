@@ -26,6 +26,7 @@ COMMAND_S = 10.0  # for a scheduler that takes no step
 MOST_CLIENTS = 16
 MOST_REQUEST_BYTES = 1 << 16
 MOST_NAMESAKES = 100
+RETRY_S = 0.1
 BREATH_RECORDS = 32
 BREATH_S = 1e-4
 
@@ -119,12 +120,17 @@ class Channel:
         while not self._closed:
             try:
                 client, _ = self._listener.accept()
-            except OSError:
-                return
+            except OSError:  # closed, or the process has no descriptor left just now
+                time.sleep(0 if self._closed else RETRY_S)
+                continue
             if not self._clients.acquire(blocking=False):
                 client.close()
                 continue
-            threading.Thread(target=self._talk, args=(client,), daemon=True).start()
+            try:
+                threading.Thread(target=self._talk, args=(client,), daemon=True).start()
+            except RuntimeError:  # no thread left either
+                self._clients.release()
+                client.close()
 
     def _talk(self, client: socket.socket) -> None:
         try:
@@ -137,7 +143,7 @@ class Channel:
                     client.settimeout(PATIENCE_S)
                     client.sendall(text)
                     client.settimeout(None)
-        except OSError:
+        except Exception:  # whoever it was is gone, or gave what cannot be answered
             return
         finally:
             self._clients.release()

@@ -47,8 +47,11 @@ class Drainer:
 
     def _run(self) -> None:
         observer = self._observer
-        if observer.device is not None:
-            observer.device.begin_thread()
+        try:
+            if observer.device is not None:
+                observer.device.begin_thread()
+        except Exception as error:
+            observer.fail("drainer", (), type(error).__name__ + ": " + str(error))
         while not self._stop.is_set():
             began = time.thread_time()
             try:

@@ -161,7 +161,10 @@ class RankProbe:
         return self.channel.path.with_suffix(".jsonl")
 
     def close(self) -> None:
-        """Leave nothing behind but idle hooks; also when the interpreter ends."""
+        """Leave nothing behind but idle hooks; also when the interpreter ends. A child that was
+        forked off has nothing of its own to take away."""
+        if self.rank is not None and self.rank["pid"] != os.getpid():
+            return
         self.observer.armed = False
         self.drainer.stop()
         with contextlib.suppress(OSError):

@@ -128,14 +128,28 @@ def test_records_are_encoded_as_they_were_in_one_piece() -> None:
 
 
 ENDING = """
-import sys
+import multiprocessing, os, sys
 sys.path.insert(0, {tests!r})
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from builders_probe import make_probe
+from dsv4doctor.probe import plugin
+
+assert not plugin.runs_here(), "no scheduler is near"
+sys.modules[plugin.SCHEDULER_MODULE] = ModuleType("scheduler")
+assert not plugin.runs_here(), "the launcher has its module, and is none"
+starts = multiprocessing.get_context("fork")
+rank = starts.Process(target=lambda: os._exit(7 if plugin.runs_here() else 1))
+rank.start()
+rank.join()
+assert rank.exitcode == 7, "its children are schedulers"
 
 probe, _ = make_probe()
 probe.pump(SimpleNamespace(tp_rank=0, dp_rank=0, pp_rank=0))
-assert probe.channel.path.exists()
+child = os.fork()
+if not child:
+    sys.exit(0)  # with everything that is done when an interpreter ends
+os.waitpid(child, 0)
+assert probe.channel.path.exists(), "a child takes nothing away"
 raise SystemExit(3)
 """
 FORKING = """
@@ -157,7 +171,7 @@ def program(code: str, **environment: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_an_interpreter_that_ends_leaves_nothing_and_is_not_held_up(tmp_path: Path) -> None:
+def test_only_schedulers_are_hooked_and_when_they_end_nothing_is_left(tmp_path: Path) -> None:
     run = tmp_path / "run"
     code = ENDING.format(tests=str(Path(__file__).parent))
     done = program(code, DSV4DOCTOR_PROBE_DIR=str(run))
