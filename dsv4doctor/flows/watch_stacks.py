@@ -20,16 +20,33 @@ MOST_PROCESSES = 16
 # What a serving engine's processes are called; setproctitle rewrites SGLang's children.
 PATTERN = "sglang::|sglang[.]launch_server|sglang serve|VLLM::|vllm serve|dsv4doctor lab serve"
 
+# Where py-spy may be: on our own path, else beside the Python that was started. In a virtual
+# environment /proc/PID/exe is the Python outside it, and a renamed child has no command line, so
+# its parents' are read too.
 _SCRIPT = r"""
+spies() {
+  command -v py-spy 2>/dev/null
+  q=$1
+  tr '\0' '\n' <"/proc/$q/environ" 2>/dev/null | sed -n 's|^VIRTUAL_ENV=\(/.*\)|\1/bin/py-spy|p'
+  for up in 0 1 2; do
+    exe=$(readlink "/proc/$q/exe" 2>/dev/null)
+    first=$(tr '\0' '\n' <"/proc/$q/cmdline" 2>/dev/null | head -n 1)
+    for python in "$first" "$exe"; do
+      case $python in /*python*) echo "${python%/*}/py-spy";; esac
+    done
+    q=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$q/status" 2>/dev/null)
+    [ "${q:-0}" -gt 1 ] || break
+  done
+}
 dump() {
   p=$1
-  exe=$(readlink "/proc/$p/exe" 2>/dev/null)
-  for spy in "$(command -v py-spy 2>/dev/null)" "${exe%/*}/py-spy"; do
-    if [ -x "$spy" ] && timeout 20 "$spy" dump --nonblocking --pid "$p" 2>/dev/null >"$TMPDIR/d" \
+  spies "$p" | awk '!seen[$0]++' >"$TMPDIR/spies"
+  while IFS= read -r spy; do
+    if [ -x "$spy" ] && timeout 20 "$spy" dump --nonblocking --pid "$p" 2>/dev/null </dev/null >"$TMPDIR/d" \
        && [ -s "$TMPDIR/d" ]; then
       echo "METHOD py-spy"; cat "$TMPDIR/d"; return
     fi
-  done
+  done <"$TMPDIR/spies"
   if command -v gdb >/dev/null 2>&1 && timeout 30 gdb -p "$p" -batch -nx \
        -ex "set debuginfod enabled off" -ex "thread apply all bt 40" 2>/dev/null >"$TMPDIR/d" \
      && grep -q "^#0" "$TMPDIR/d"; then

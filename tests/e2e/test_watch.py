@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -223,28 +225,62 @@ wait_for_a_load_that_never_lands()
 """
 
 
+# What tells which py-spy was run, and for whom.
+SPY = '#!/bin/sh\necho "Thread $4 (idle): beside $0"\n'
+
+
+@contextmanager
+def stuck(python: Path, name: str, **env: str) -> Iterator[int]:
+    """A process that waits for ever, started as `python`; its id."""
+    process = subprocess.Popen(
+        [python, "-c", STUCK, name], stdout=subprocess.PIPE, text=True, env={**os.environ, **env},
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def environment(folder: Path) -> Path:
+    """A Python in an environment of its own, as a link to ours, and a py-spy beside it."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "py-spy").write_text(SPY)
+    (folder / "bin" / "py-spy").chmod(0o755)
+    (folder / "bin" / "python3").symlink_to(sys.executable)
+    return folder / "bin" / "python3"
+
+
 def test_a_stuck_process_is_seen_on_its_host(tmp_path: Path) -> None:
-    """Over a real sshd; whichever of py-spy, gdb and /proc is there says where it stands."""
+    """Over a real sshd; whichever of py-spy, gdb and /proc is there says where it stands. py-spy
+    counts as there when it lies beside the Python that was started, or in its environment."""
     from dsv4doctor.flows.watch_stacks import dump_stacks
     from dsv4doctor.hosts.inventory import Host
     from dsv4doctor.hosts.ssh import SshTransport
 
     name = f"stuck-{tmp_path.name}"
-    stuck = subprocess.Popen([sys.executable, "-c", STUCK, name], stdout=subprocess.PIPE, text=True)
+    beside, active = environment(tmp_path / "beside"), environment(tmp_path / "active").parents[1]
     ssh = SshLab(tmp_path)
-    try:
-        assert stuck.stdout is not None
-        assert stuck.stdout.readline() == "ready\n"
-        ssh.start("host")
-        transport = SshTransport(Host(name="host"), config_file=ssh.config)
-        dumps = {dump.pid: dump for dump in dump_stacks(transport, pattern=name)}
-        transport.close()
-    finally:
-        ssh.stop()
-        stuck.kill()
-        stuck.wait()
-        stuck.stdout.close()
-    dump = dumps[stuck.pid]
-    assert dump.method in {"py-spy", "gdb", "/proc"}
-    assert dump.stands_still is True, dump.text
-    assert "Thread" in dump.text
+    with (
+        stuck(Path(sys.executable), name, VIRTUAL_ENV="") as plain,
+        stuck(beside, name, VIRTUAL_ENV="") as started,
+        stuck(Path(sys.executable), name, VIRTUAL_ENV=str(active)) as activated,
+    ):
+        try:
+            ssh.start("host")
+            transport = SshTransport(Host(name="host"), config_file=ssh.config)
+            dumps = {dump.pid: dump for dump in dump_stacks(transport, pattern=name)}
+            transport.close()
+        finally:
+            ssh.stop()
+    assert dumps.keys() == {plain, started, activated}
+    assert dumps[plain].method in {"py-spy", "gdb", "/proc"}
+    assert dumps[plain].stands_still is True, dumps[plain].text
+    assert "Thread" in dumps[plain].text
+    assert {dumps[pid].method for pid in (started, activated)} == {"py-spy"}
+    if shutil.which("py-spy") is None:  # one on the host's path goes first
+        assert f"Thread {started} (idle): beside {tmp_path}/beside/" in dumps[started].text
+        assert f"Thread {activated} (idle): beside {tmp_path}/active/" in dumps[activated].text
