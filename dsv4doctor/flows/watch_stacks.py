@@ -42,8 +42,8 @@ dump() {
   p=$1
   spies "$p" | awk '!seen[$0]++' >"$TMPDIR/spies"
   while IFS= read -r spy; do
-    if [ -x "$spy" ] && timeout 20 "$spy" dump --nonblocking --pid "$p" 2>/dev/null </dev/null >"$TMPDIR/d" \
-       && [ -s "$TMPDIR/d" ]; then
+    if [ -x "$spy" ] && timeout 20 "$spy" dump --nonblocking --pid "$p" \
+         2>/dev/null </dev/null >"$TMPDIR/d" && [ -s "$TMPDIR/d" ]; then
       echo "METHOD py-spy"; cat "$TMPDIR/d"; return
     fi
   done <"$TMPDIR/spies"
