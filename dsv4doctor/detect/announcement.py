@@ -9,11 +9,17 @@ import re
 
 _VERB = (
     r"(?:check|look|read|search|open|run|list|fetch|inspect|examine|grep|find|query|call|invoke|use|try|"
-    r"start|create|write|edit|update|fix|view|scan|load|get|retrieve|apply|execute|test|verify|trace|pull)"
+    r"start|create|write|edit|update|fix|view|scan|load|get|retrieve|apply|execute|test|verify|trace|pull|"
+    r"dig|explore|review|analy[sz]e|investigate|gather|install|build|deploy|restart|implement|refactor|debug|"
+    r"re-?run|compile|download|modify|locate|diagnose|reproduce|see (?:what|which|where|how|whether))"
 )
 _ENGLISH = re.compile(
     rf"\b(?:let me|let's|let us|i['’]?ll|i will|i(?:'m| am) going to|i(?:'m| am) about to|i need to|i must|"
-    rf"i should|next,? i|now,? i|first,? i)\b[^.!?\n]{{0,40}}?\b{_VERB}\b(?! you\b| if\b)",
+    rf"i should|next,? i|now,? i|first,? i)\b[^.!?\n]{{0,40}}?\b{_VERB}\b(?! you\b| if\b)"
+    # What is said to be going on while nothing is: "Running the tests now...", "One moment".
+    rf"|^\W*(?:(?:check|read|search|look|open|fetch|execut|creat|writ|updat|query|inspect|load|install|build)ing|running|"
+    rf"getting|scanning|listing)\b[^.!?\n]{{0,80}}(?:\bnow\b\W{{0,3}}|\.\.\.|…|:)$"
+    rf"|\b(?:one (?:moment|second)|just a (?:moment|second|sec)|hold on|give me a (?:moment|second|minute|sec))\b",
     re.IGNORECASE,
 )
 _OTHERS = re.compile(
@@ -24,8 +30,9 @@ _OTHERS = re.compile(
     r"|\b(?:voy a|vamos a|déjame|permíteme)(?: \w+){0,2} \w+[aei]r\b"
     r"|\b(?:je vais|laissez-moi|laisse-moi|commençons par|je commence par)(?:[ ']\w+'?){0,3} \w+(?:er|ir|re)\b"
     r"|\b(?:ich (?:schaue|prüfe|suche|lese|öffne|führe|rufe)|(?:schaue|prüfe|suche|lese|öffne|führe|rufe|sehe) ich|"
-    r"ich sehe (?:mir|nach)|ich werde\b[^.!?\n]{0,60}(?:sehen|schauen|prüfen|suchen|lesen|öffnen|ausführen|aufrufen|starten|ändern|anpassen))\b"
+    r"ich sehe (?:mir|nach)|ich werde\b[^.!?\n]{0,60}\b(?:nach|an|durch)?(?:sehen|schauen|prüfen|suchen|lesen|öffnen|ausführen|aufrufen|starten|ändern|anpassen))\b"
     r"|\blass(?:en Sie)? mich\b"
+    r"|\b(?:regardons|vérifions|cherchons|ouvrons|lisons|veamos|revisemos|busquemos|vediamo|controlliamo)\b"
     r"|\b(?:vou|deixe-me|deixa-me)(?: \w+){0,2} \w+[aei]r\b"
     r"|\b(?:ora|adesso|prima|intanto) (?:controllo|verifico|leggo|cerco|apro|eseguo|guardo)\b|\bfammi \w+re\b"
     r"|\b(?:laat me|ik (?:ga|zal))\b[^.!?\n]{0,30}\b(?:kijken|controleren|lezen|zoeken|openen|uitvoeren|bekijken)\b"

@@ -28,6 +28,7 @@ from dsv4doctor.label import Label
 
 # What may stand between the start of a value and the rest of its opener.
 _OPENER_END = " \"'\\"
+_NAME = re.compile(r"name=\W{1,6}([\w.-]{1,100})")
 # How far a tag may be indented and still begin its line.
 _MARGIN = 80
 # Where a parameter was cut late: the value ends with (the beginning of) its own closer.
@@ -104,7 +105,7 @@ def _counts(subject: Subject, piece: Fragment, reading: _Reading) -> bool:
             or _is_echoed_result(subject, piece, reading.text)
         )
     if piece.form is Form.ATTRIBUTE:
-        return not reading.only_attributes or piece.start == 0
+        return not reading.only_attributes or _begins_call(subject, piece, reading.text)
     return True
 
 
@@ -134,6 +135,15 @@ def _is_bare_parameter(subject: Subject, piece: Fragment, text: str) -> bool:
         return _begins_a_line(text, piece.start)
     begins = piece.start < _MARGIN and not text[: piece.start].strip()
     return begins and text.rstrip().endswith("</parameter>")
+
+
+def _begins_call(subject: Subject, piece: Fragment, text: str) -> bool:
+    """True for the rest of an opener at the very start of a text, and of an offered tool if it
+    has a name."""
+    if text[: piece.start].strip(_OPENER_END) if piece.start <= _MARGIN else True:
+        return False
+    name = _NAME.match(text, piece.start)
+    return name is None or name[1] in (subject.tools or {})
 
 
 def _is_echoed_result(subject: Subject, piece: Fragment, text: str) -> bool:

@@ -50,6 +50,12 @@ _THE_USER = re.compile(
     r"|l'utilisateur (?:veut|demande)|el usuario (?:quiere|pide|pregunta)|der (?:nutzer|benutzer) (?:möchte|will|fragt)",
     re.IGNORECASE,
 )
+# The task told to oneself, from the first word on.
+_OWN_TASK = re.compile(
+    r"\W*(?:(?:okay|ok|alright|so|hmm|now)\W+)?(?:we|i) (?:need to|should|must|have to) "
+    r"(?:answer|respond|reply|address|explain|provide|produce|help)\b[^.\n]{0,40}\buser\b",
+    re.IGNORECASE,
+)
 _SELF_TALK = re.compile(
     r"\b(?:i (?:need to|should|must|have to|could|will)|let me|let's|we (?:need to|should|must)|wait,|hmm|i'll|now i)\b"
     r"|我(?:需要|应该|得|要|可以|先|来)|让我|必要がある|しよう|нужно|надо|je dois|il faut|debo|tengo que|ich (?:muss|sollte)",
@@ -127,6 +133,10 @@ def _monologue(subject: Subject) -> Iterator[Seen]:
         return
     folded = head.casefold()
     if not holds_any(folded, _USERS) and _ODD_I.isdisjoint(head):
+        return
+    match = _OWN_TASK.match(head)
+    if match and "user" not in subject.prompt.lower():
+        yield _seen("content", f"the model talks to itself, {span(head, *match.span())}")
         return
     match = _THE_USER.search(head)
     if (

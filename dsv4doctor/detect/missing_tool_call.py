@@ -31,12 +31,14 @@ _CALL_MARKUP = re.compile(
     r"\[TOOL_CALLS\]|<\|tool_calls?(?:_section)?(?:_begin)?\|>|<\|python_tag\|>",
 )
 _JSON_CALL = re.compile(
-    r"\{\s*\"(?:name|tool|tool_name|function|action|recipient_name)\"\s*:\s*(?:\{\s*\"name\"\s*:\s*)?\"([^\"\n]{1,80})\""
+    r"\{\s*(?:\"type\"\s*:\s*\"[a-z_]{1,20}\"\s*,\s*(?:\"id\"\s*:\s*\"[^\"\n]{0,80}\"\s*,\s*)?)?\"(?:name|tool|tool_name|function|action|recipient_name)\"\s*:\s*(?:\{\s*\"name\"\s*:\s*)?\"([^\"\n]{1,80})\""
 )
 # The name under a heading and its arguments behind it: `Action: f`, `Action Input: {…}`.
 _NAMED_CALL = re.compile(
-    r"^\W{0,4}(?:action|(?:tool|function)(?:[ _](?:call|name))?|call(?:ing)?)\W{1,6}(\w[\w.-]{1,79})\W{0,4}"
-    r"(?:with|(?:\n\W{0,4}(?:action[ _]input|arguments|args|parameters|params|input)))?\W{0,6}\{",
+    r"^\W{0,4}(?:action|(?:tool|function)(?:[ _](?:call|name))?|(?:call|us|invok)(?:e|ing)?(?: the)?(?: (?:tool|function))?)"
+    r"\W{1,6}(\w[\w.-]{1,79})\W{0,4}"
+    r"(?:(?:with|(?:\n\W{0,4}(?:action[ _]input|arguments|args|parameters|params|input)))?\W{0,6}\{"
+    r"|\n\W{0,4}(?:arguments|args|parameters|params|input)\W{0,3}\n\s+\w+:)",
     re.IGNORECASE | re.MULTILINE,
 )
 # Where one would look for a call written as text: its first and last lines.

@@ -97,7 +97,7 @@ def _period_at_end(body: str) -> Period | None:
             continue
         for distance in _distances(tail, size):
             covered = _covered(tail, distance)
-            repeats = covered // distance
+            repeats = _rounds(tail[len(tail) - distance :], covered)
             if repeats >= 2 and (best is None or covered > best.covered + distance):
                 unit = tail[len(tail) - distance :]
                 start = offset + len(tail) - covered
@@ -147,12 +147,17 @@ def _covered(text: str, distance: int) -> int:
     return len(text) - end + low
 
 
+def _rounds(unit: str, covered: int) -> int:
+    """Whole rounds in `covered` characters; the blanks that part rounds do not open the first."""
+    return (covered + len(unit) - len(unit.lstrip())) // len(unit)
+
+
 def _extended(body: str, period: Period) -> Period:
     """The same period followed back past the window."""
     covered = _covered(body, len(period.unit))
     return Period(
         unit=period.unit,
-        repeats=covered // len(period.unit),
+        repeats=_rounds(period.unit, covered),
         start=len(body) - covered,
         covered=covered,
     )

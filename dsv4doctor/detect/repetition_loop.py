@@ -28,7 +28,7 @@ from dsv4doctor.detect.periods import (
     words_of,
 )
 from dsv4doctor.detect.request import asks_for_repetition
-from dsv4doctor.detect.subject import Subject, Text
+from dsv4doctor.detect.subject import Call, Subject, Text
 from dsv4doctor.label import Label
 
 # Shorter texts cannot hold eight rounds of anything that is not laughter.
@@ -51,134 +51,14 @@ _LAUGHTER = re.compile(
     r"(?:[hjx]+[aeiou]+|[aeiou]*[hmz]+|l[ao]+|n[oa]+|哈|呵|嘿|ㅋ|ㅎ|w|5)+[\s,!.-]*", re.IGNORECASE
 )
 # Words that make a sentence of a row of words, in the languages that write with blanks.
-_GLUE = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "to",
-        "of",
-        "in",
-        "on",
-        "at",
-        "it",
-        "its",
-        "that",
-        "this",
-        "then",
-        "so",
-        "but",
-        "and",
-        "or",
-        "if",
-        "not",
-        "no",
-        "i",
-        "i'll",
-        "we",
-        "you",
-        "will",
-        "because",
-        "so",
-        "before",
-        "after",
-        "again",
-        "now",
-        "must",
-        "should",
-        "may",
-        "can",
-        "for",
-        "with",
-        "from",
-        "as",
-        "by",
-        "le",
-        "la",
-        "les",
-        "un",
-        "une",
-        "et",
-        "est",
-        "de",
-        "des",
-        "que",
-        "ne",
-        "pas",
-        "je",
-        "il",
-        "dans",
-        "pour",
-        "si",
-        "mais",
-        "der",
-        "die",
-        "das",
-        "und",
-        "ist",
-        "nicht",
-        "ich",
-        "ein",
-        "eine",
-        "zu",
-        "mit",
-        "wenn",
-        "dann",
-        "aber",
-        "so",
-        "es",
-        "el",
-        "los",
-        "y",
-        "en",
-        "es",
-        "no",
-        "se",
-        "que",
-        "un",
-        "una",
-        "por",
-        "si",
-        "pero",
-        "o",
-        "и",
-        "в",
-        "не",
-        "на",
-        "что",
-        "я",
-        "он",
-        "это",
-        "то",
-        "если",
-        "но",
-        "как",
-        "а",
-        "с",
-        "по",
-        "il",
-        "e",
-        "di",
-        "che",
-        "non",
-        "per",
-        "se",
-        "ma",
-        "è",
-        "o",
-        "e",
-        "da",
-        "não",
-        "um",
-        "uma",
-    ]
+_GLUE_WORDS = (
+    "the a an is are was were be been to of in on at it its that this then so but and or if "
+    "not no i i'll we you will because before after again now must should may can for with "
+    "from as by le la les un une et est de des que ne pas je il dans pour si mais der die das "
+    "und ist nicht ich ein eine zu mit wenn dann aber es el los y en se una por pero o и в не "
+    "на что я он это то если но как а с по e di che non per ma è da não um uma"
 )
+_GLUE = frozenset(_GLUE_WORDS.split())
 _TAGS = re.compile(r"(?:</?[\w:.-]{1,40}>\s*)+")
 _TEMPLATE_TAIL = 4200
 _TEMPLATE_MIN_WORDS = 120
@@ -192,9 +72,15 @@ _COLLAPSED_NOVELTY = 0.12
 # One ideograph says as much as two letters.
 _CJK_WEIGHT = 2
 _WHOLE_SHARE = 0.95
+# A passage of this many characters is a paragraph; a reply of nothing but three of it is a loop.
+_LONG_UNIT = 100
+# Rounds after which a line of words is a loop even where code or data may repeat.
+_MANY_LINES = 60
 # Brackets, quotes and the like in running prose stay below this share of its characters.
 _MARKS_SHARE = 0.04
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+# A run that is this share of what was written is not what the reply is about: it is the reply.
+_MOST = 0.85
 # Compressed below this share a tail is worth the slow look.
 _COMPRESSIBLE = 0.32
 
@@ -225,15 +111,19 @@ def detect(subject: Subject) -> Iterator[Seen]:
 def _same_calls(subject: Subject) -> Iterator[Seen]:
     if len(subject.calls) < MIN_SAME_CALLS:
         return
-    counts = Counter((call.name, _key(call.call.arguments)) for call in subject.calls)
+    counts = Counter((call.name, _key(call)) for call in subject.calls)
     (name, arguments), count = counts.most_common(1)[0]
     if count >= MIN_SAME_CALLS:
         what = f"the same call {count} times in one reply: {name} {arguments[:60]}"
         yield Seen(label=Label.REPETITION_LOOP, where="tool_calls", what=what)
 
 
-def _key(arguments: object) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+def _key(call: Call) -> str:
+    """The arguments as a text in which the order of keys says nothing."""
+    value, raw = call.arguments.value, call.call.arguments
+    if isinstance(value, dict) and value:
+        return json.dumps(value, default=str, sort_keys=True)
+    return raw if isinstance(raw, str) else json.dumps(raw, default=str)
 
 
 def _flood(text: Text, period: Period) -> Seen:
@@ -246,37 +136,49 @@ def _flood(text: Text, period: Period) -> Seen:
 
 
 def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
-    unit, repeats, covered = period.unit, period.repeats, period.covered
-    if asked and not cut:
-        return False
-    in_code = text.code.covers(period.start + covered - 1)
-    wordy = _is_wordy(unit) and not _is_list(unit)
     if cut:
-        if wordy:
-            seen = covered * (_CJK_WEIGHT if _CJK.match(unit) else 1)
-            return (repeats >= 6 and seen >= 24) or (repeats >= 3 and covered >= 300)
-        if repeats >= _MANY_CLOSERS and not text.in_call and not unit.strip(_CLOSERS):
-            return bool(unit.strip())
-        if asked or in_code or _is_fill(unit):
-            # Nothing but fill from its first character to the cut was never meant as data.
-            whole = covered >= _WHOLE_SHARE * len(text.text) and not text.in_call
-            if whole and repeats >= 60 and covered >= 200 and not asked and not in_code:
-                return True
-            return (
-                covered >= 1000
-                and repeats >= 100
-                and not asked
-                and not in_code
-                and _glued(period, text)
-            )
+        return _is_cut_flood(period, text, asked=asked)
+    return not asked and _is_ended_flood(period, text)
+
+
+def _is_cut_flood(period: Period, text: Text, *, asked: bool) -> bool:
+    """Whether the rounds of a reply that did not end by itself are more than data cut off."""
+    unit, repeats, covered = period.unit, period.repeats, period.covered
+    if _is_wordy(unit) and not _is_list(unit):
+        seen = covered * (_CJK_WEIGHT if _CJK.match(unit) else 1)
+        return (repeats >= 6 and seen >= 24) or (repeats >= 3 and covered >= 300)
+    if repeats >= _MANY_CLOSERS and not text.in_call and not unit.strip(_CLOSERS):
+        return bool(unit.strip())
+    if repeats >= _MANY_LINES and not asked and _is_statement(unit):
+        return True
+    in_code = text.code.covers(period.start + covered - 1)
+    if not (asked or in_code or _is_fill(unit)):
         return repeats >= 12 and covered >= 60
+    if asked or in_code:
+        return False
+    # Nothing but fill from its first character to the cut was never meant as data.
+    whole = covered >= _WHOLE_SHARE * len(text.text) and not text.in_call
+    if whole and repeats >= 60 and covered >= 200:
+        return True
+    most = covered >= 1000 or covered >= _MOST * len(text.text)
+    return most and repeats >= 100 and _glued(period, text)
+
+
+def _is_ended_flood(period: Period, text: Text) -> bool:
+    """Whether the rounds with which a finished reply ends are a loop and nothing meant."""
+    unit, repeats, covered = period.unit, period.repeats, period.covered
     # Letters and digits in one piece are a stretch of encoded bytes, not a word.
-    wordy = wordy and not (" " not in unit and _DIGIT.search(unit) and unit.isascii())
-    if in_code or (text.in_call and not wordy):
+    encoded = " " not in unit and _DIGIT.search(unit) and unit.isascii()
+    wordy = _is_wordy(unit) and not _is_list(unit) and not encoded
+    if text.in_call and repeats >= _MANY_LINES and _is_statement(unit):
+        return True
+    if text.code.covers(period.start + covered - 1) or (text.in_call and not wordy):
         return wordy and repeats >= 12 and covered >= 400 and _is_sentence(unit)
     if wordy:
         if _LAUGHTER.fullmatch(unit.strip()):
             return covered >= 200
+        if len(unit) >= _LONG_UNIT and covered >= _WHOLE_SHARE * len(text.text):
+            return repeats >= 3
         return (repeats >= 8 and covered >= 22) or (repeats >= 4 and len(unit) >= 60)
     if unit.isdigit() and _DECIMALS.search(text.text[max(0, period.start - 40) : period.start]):
         return False
@@ -304,6 +206,12 @@ def _is_list(unit: str) -> bool:
     if _TAGS.fullmatch(value):
         return True
     return " " not in value and len(value) <= 12 and sum(value.count(c) for c in ",;\t|") == 1
+
+
+def _is_statement(unit: str) -> bool:
+    """True for a unit of several words and marks, at least one of letters: code or prose, no row
+    of values."""
+    return len(unit.split()) >= 3 and _LETTERS.search(unit) is not None and not _is_list(unit)
 
 
 def _is_sentence(unit: str) -> bool:

@@ -54,6 +54,7 @@ _TOKEN = re.compile(f"{_DEEPSEEK}|{_ASCII}|{_NAMED}")
 # A token cut at the start of the text.
 _HALF_START = re.compile(
     r"\s*(?:[A-Za-z▁]{0,30}▁[a-z▁]{1,30}[｜|]|[｜])>|\s*(?:[a-z]{1,12}_)*(?:im_(?:start|end)|end|eot_id|header_id|of_text|of_turn)\|>"
+    r"|\s*<s>(?=\s?[A-Z\u3400-\u9fff])(?![^<]{0,4000}</s>)"
 )
 # A token cut at the end of the text.
 _HALF = re.compile(

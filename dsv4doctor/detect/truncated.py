@@ -38,7 +38,7 @@ _ERROR_HINTS = ("error", "upstream", "50")
 _DANGLING = re.compile(
     r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|is an?|of the)"
     r"|\b(?:an?|the|one) [a-z]+ that|\b(?:the|an?) [a-z]+ of|\b(?:such|as well|so long) as|\b(?:in order|due|according) to"
-    r"|\w,"
+    r"|\w,|(?:^|[.!?] )(?:The|These|Those|Its) [^.!?]{12,80} (?:are|is|was|were)"
     r"|\b(?:und|oder|weil|dass|eine[mnrs]?)|\b(?:et|ou|parce que|afin de|une|dans les?)|\b(?:porque|una|para el|de los)"
     r"|\b(?:и|или|потому что|чтобы))$"
 )
@@ -47,6 +47,8 @@ _DANGLING_CHINESE = re.compile(
     r"[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
 )
 _MIN_WORDS = 5
+# How far back a sentence without an end is read.
+_REACH = 140
 _ENDED_ON_REQUEST = frozenset(["abort", "aborted", "cancelled", "canceled"])
 
 
@@ -85,13 +87,13 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
         return
     last_line = tail.rsplit("\n", 1)[-1]
     # One paragraph of prose only: titles, verses and code may end on any word.
-    if "\n" not in text and (match := _DANGLING_CHINESE.search(last_line[-60:])):
-        yield _seen("content", f"stops in mid-sentence, {span(last_line[-60:], *match.span())}")
+    if "\n" not in text and (match := _DANGLING_CHINESE.search(last_line[-_REACH:])):
+        yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
         return
     if "\n" in text.strip() or len(last_line.split()) < _MIN_WORDS or not text[:1].isupper():
         return
-    if match := _DANGLING.search(last_line[-60:]):
-        yield _seen("content", f"stops in mid-sentence, {span(last_line[-60:], *match.span())}")
+    if match := _DANGLING.search(last_line[-_REACH:]):
+        yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
 
 
 def _seen(where: str, what: str, *, corrupts: bool = True, leads: bool = False) -> Seen:

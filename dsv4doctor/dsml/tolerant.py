@@ -39,10 +39,12 @@ class Fragment:
     name: str | None = None
 
 
-_LT = r"(?:<|&lt;|&#60;|&#x3c;|＜|\\u003c)"
-_GT = r"(?:>|&gt;|&#62;|&#x3e;|＞|\\u003e)"
+_LT = r"(?:<|&lt;|&#60;|&#x3c;|＜|\\u003c|%3C)"
+_GT = r"(?:>|&gt;|&#62;|&#x3e;|＞|\\u003e|%3E)"
 # Beside the real bar and its escapes, the look-alikes that models and clients write for it.
-_BAR = r"(?:｜|\||‖|│|∣|❘|&#65372;|&#xff5c;|&#124;|&vert;|￨|\\uff5c)"
+_BAR = r"(?:｜|\||‖|│|∣|❘|&#65372;|&#xff5c;|&#124;|&vert;|￨|\\uff5c|%EF%BD%9C|ï½(?:œ|\x9c))"
+# What a broken decoder or a poor character set makes of it, between a bracket and the marker.
+_LOST = r"(?:\ufffd{1,3}|\?{1,3})"
 # A bar that no table and no pipe is drawn with.
 _WIDE_BAR = r"(?:｜|‖|￨|&#65372;|&#xff5c;|\\uff5c)"
 _NAME = r"(?:tool_calls?|function_calls?|calls|invoke|parameter)"
@@ -51,14 +53,15 @@ _ATTRIBUTES = r"[^<>&]{0,80}(?:&quot;[^<>&]{0,200}){0,6}"
 
 # Head of a DSML tag: the bracket, bars, marker; then what follows it.
 _TAG = re.compile(
-    rf"{_LT}\s?(?P<slash>/)?\s?{_BAR}{{1,3}}\s?DSML(?P<bar>\s?{_BAR}{{1,3}})?"
+    rf"{_LT}\s?(?P<slash>/)?\s?(?:{_BAR}{{1,3}}|{_LOST})\s?DSML(?P<bar>\s?(?:{_BAR}{{1,3}}|{_LOST}))?"
     rf"(?P<rest>\s?/?\s?(?P<element>[a-z_]{{0,16}})(?P<attributes>{_ATTRIBUTES})(?P<close>{_GT})?)",
     re.IGNORECASE,
 )
 # A bar lost on one side, or letters torn out of the marker before an element's name; behind a bar
 # that tables have too (`| XML | parameter |`) only where the tag goes on.
 _LOST_BAR = re.compile(
-    rf"{_LT}\s?/?\s?DSML\s?{_BAR}|(?<![A-Za-z])(?:DS|S)?ML\s?{_WIDE_BAR}{{1,3}}\s?{_NAME}\b|"
+    rf"{_LT}\s?/?\s?DSML\s?(?:{_BAR}|{_NAME}\b)|{_WIDE_BAR}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
+    rf"(?<![A-Za-z])(?:DS|S)?ML\s?{_WIDE_BAR}{{1,3}}\s?{_NAME}\b|"
     rf"(?<![A-Za-z])(?:DS|S)?ML{_BAR}{{1,3}}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
     rf"{_LT}\s?/?\s?{_BAR}{{1,3}}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
     rf"{_LT}/?｜DS?M?(?![A-Z▁｜|])",
@@ -68,12 +71,24 @@ _LOST_BAR = re.compile(
 _CUT_END = re.compile(
     r"</?｜{1,2}(?:D(?:S(?:M(?:L｜{0,2})?)?)?)?$|</?\|D(?:S(?:M(?:L\|{0,2})?)?)?$"
 )
-_BARE = re.compile(rf"{_BAR}{{1,3}}DSML{_BAR}{{1,3}}", re.IGNORECASE)
+_BARE = re.compile(
+    rf"{_BAR}{{1,3}}DSML{_BAR}{{1,3}}|{_WIDE_BAR}\s?DSML\b|\bDSML\s?{_WIDE_BAR}", re.IGNORECASE
+)
 _PLAIN = re.compile(
     rf"{_LT}(?P<slash>/)?(?:(?P<block>function_calls|tool_calls)\s?{_GT}|"
     rf"(?P<results>function_results|tool_results?)\s?{_GT}|"
     rf"(?:antml:)?(?P<element>invoke|parameter)(?:\s+name={_QUOTE}(?P<name>[^\"'<>&\\]{{1,100}}){_QUOTE}"
     rf"(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?)?\s?{_GT})"
+)
+# The rest of an opener with which a text begins: `name="f">`, `"true">x`, `">x`.
+_HEAD = re.compile(
+    rf"\s*(?:name={_QUOTE}[^\"'<>&\n]{{1,100}}{_QUOTE}(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?\s?>"
+    r"|=?[\"']?(?:true|false)[\"']>|[\"']>(?=[^\s<>\"'/=]))"
+)
+# The tail of a tag on a line of its own.
+_TAG_TAIL = re.compile(
+    r"^/?(?:tool_calls|function_calls|invoke|parameter)>$|^(?:SML|ML|L)?[｜|]\s?(?:tool_calls|function_calls)>",
+    re.MULTILINE,
 )
 _ATTRIBUTE = re.compile(rf"string={_QUOTE}(?:true|false){_QUOTE}\s?{_GT}")
 _TOKEN = re.compile(
@@ -93,9 +108,9 @@ _ELEMENT = {
     "parameter": "parameter",
 }
 # Every fragment holds one of these characters: a bracket, a bar, or what an escape begins with.
-MARKUP_SIGNS = frozenset("<>＜＞&\\|｜￨‖│∣❘")
+MARKUP_SIGNS = frozenset("<>＜＞&\\|｜￨‖│∣❘%")
 # What stands for a bar, plainly or as the beginning of its escape.
-_BAR_SIGNS = "|｜￨‖│∣❘&\\"
+_BAR_SIGNS = "|｜￨‖│∣❘&\\%ï"
 # No fragment exists without one of these; finding them is a memchr-speed search.
 _HINTS = (
     "DSML",
@@ -116,14 +131,19 @@ _PLAIN_HINTS = (
     "antml:", "lt;", "#60;", "#x3c;", "＜", "u003c",
 )  # fmt: skip
 # What a bar stands behind in every torn marker: a bracket or its escape, or the marker's end.
-_BEFORE_BAR = re.compile(r"[<＜;cClL][\s/]{0,4}[|｜￨‖│∣❘&\\]")
-_TORN_HINTS = ("ML｜", "ML|", "invoke", "parameter", "call", "<｜D", "</｜D")
+_BEFORE_BAR = re.compile(r"[<＜;cClL][\s/]{0,4}[|｜￨‖│∣❘&\\%ï]|｜\s?[a-z]")
+_TORN_HINTS = ("DSML", "ML｜", "ML|", "invoke", "parameter", "call", "<｜D", "</｜D")
 _TAIL = 64
 
 
 def may_hold_markup(text: str) -> bool:
     """False when no fragment can be in `text`: the cheap test before `fragments`."""
-    return _holds_any(text, _HINTS) or "tool▁" in text or text.endswith(("<|D", "<|DS", "<|DSM"))
+    return (
+        _holds_any(text, _HINTS)
+        or "tool▁" in text
+        or text.endswith(("<|D", "<|DS", "<|DSM"))
+        or _HEAD.match(text) is not None
+    )
 
 
 def _holds_any(text: str, hints: Iterable[str]) -> bool:
@@ -152,7 +172,7 @@ def _all(text: str) -> Iterator[Fragment]:
         for match in _BARE.finditer(text):
             yield Fragment(form=Form.BARE, start=match.start(), end=match.end())
     barred = _holds_any(text, _BAR_SIGNS)
-    if barred and (folded or (_holds_any(text, _TORN_HINTS) and _BEFORE_BAR.search(text))):
+    if folded or (barred and _holds_any(text, _TORN_HINTS) and _BEFORE_BAR.search(text)):
         for match in _LOST_BAR.finditer(text):
             yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
     for match in _PLAIN.finditer(text) if _holds_any(text, _PLAIN_HINTS) else ():
@@ -171,6 +191,13 @@ def _all(text: str) -> Iterator[Fragment]:
         if possible:
             for match in pattern.finditer(text):
                 yield Fragment(form=form, start=match.start(), end=match.end())
+    if head := _HEAD.match(text):
+        yield Fragment(
+            form=Form.ATTRIBUTE, start=head.end() - len(head.group().lstrip()), end=head.end()
+        )
+    if "calls>" in text or "invoke>" in text or "parameter>" in text:
+        for match in _TAG_TAIL.finditer(text):
+            yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
     yield from _cut_ends(text)
 
 
