@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -11,6 +12,8 @@ from dsv4doctor.probe.batches import Place, owner_of, row_of
 from dsv4doctor.probe.hops import Hops, argument
 from dsv4doctor.probe.launches import Wanted
 from dsv4doctor.probe.observer import Observer
+
+EARLY_SEND_EVENT = "_early_send_wait_event"
 
 
 class TransferHops(Hops):
@@ -22,7 +25,8 @@ class TransferHops(Hops):
 
     def enter_send(self, scheduler: Any, req: Any, *arguments: Any, **keywords: Any) -> None:
         """Before `send_kv_chunk`: digest what it hands over, ordered as the transfer itself is: a
-        worker reads the pages outside every stream, behind an event if the sender was given one."""
+        worker reads the pages outside every stream, behind an event if the sender was given one
+        and looks at it."""
         device = self.o.device
         assert device is not None
         tokens, row = self.o.pool.page_size, row_of(req)
@@ -36,10 +40,11 @@ class TransferHops(Hops):
         table = scheduler.req_to_token_pool.req_to_token
         # SGLang reads these ids on the host too, right after us.
         ids = table[row, first * tokens : last * tokens : tokens].cpu().to(torch.int64) // tokens
-        event = getattr(getattr(req, "disagg_kv_sender", None), "_early_send_wait_event", None)
+        sender: Any = getattr(req, "disagg_kv_sender", None)
+        event = getattr(sender, EARLY_SEND_EVENT, None)
         owners = [owner_of(req, index) for index in range(first, last)]
         with device.on(self._side_stream(table.device)):
-            if event is not None:
+            if event is not None and heeds_event(type(sender)):
                 event.wait()
             for bank in self.banks():
                 launch = self.o.open(
@@ -72,6 +77,19 @@ class TransferHops(Hops):
         found = [Place(row, owner_of(req, index)) for index in range(first, last)]
         for bank in self.banks():
             self.observe(protocol.ARRIVE, bank, found, pool.req_to_token, forgets=True)
+
+
+@functools.cache
+def heeds_event(sender: type) -> bool:
+    """Whether a class of senders reads the event that it is given before it sends early. SGLang
+    gives it to all from 0.5.16 on; MORI's looks at it, Mooncake's from 0.5.22 and NIXL's from
+    0.5.23 on."""
+    for owner in sender.__mro__:
+        for member in vars(owner).values():
+            code = getattr(member, "__code__", None)
+            if code is not None and EARLY_SEND_EVENT in (*code.co_names, *code.co_consts):
+                return True
+    return False
 
 
 def _filled_to(req: Any) -> int:
