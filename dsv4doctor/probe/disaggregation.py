@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import torch
@@ -44,7 +43,7 @@ class TransferHops(Hops):
         event = getattr(sender, EARLY_SEND_EVENT, None)
         owners = [owner_of(req, index) for index in range(first, last)]
         with device.on(self._side_stream(table.device)):
-            if event is not None and heeds_event(type(sender)):
+            if event is not None and heeds_event(type(sender)):  # early sends are few
                 event.wait()
             for bank in self.banks():
                 launch = self.o.open(
@@ -79,7 +78,6 @@ class TransferHops(Hops):
             self.observe(protocol.ARRIVE, bank, found, pool.req_to_token, forgets=True)
 
 
-@functools.cache
 def heeds_event(sender: type) -> bool:
     """Whether a class of senders reads the event that it is given before it sends early. SGLang
     gives it to all from 0.5.16 on; MORI's looks at it, Mooncake's from 0.5.22 and NIXL's from
