@@ -52,11 +52,6 @@ class Exchange:
     session_marker: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def from_record(cls, record: Any) -> Exchange:
-        """The exchange of one record in the contract's form; never raises."""
-        return exchange_from_record(record)
-
 
 def exchange_from_record(record: Any) -> Exchange:
     """The exchange that one record of the contract's form tells of, whatever JSON it really is.

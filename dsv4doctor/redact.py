@@ -96,14 +96,6 @@ def scrub_value(value: Any, secrets: Collection[str]) -> Any:
     return value
 
 
-def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers whose secret values are hidden; names stay as they are."""
-    return {
-        name: REDACTED if is_secret_name(name) else redact_text(value)
-        for name, value in headers.items()
-    }
-
-
 def redact_value(value: Any) -> Any:
     """JSON types with every secret in them hidden, by its key or by its form; `None` stays None."""
     if isinstance(value, str):

@@ -8,7 +8,6 @@ from dsv4doctor.redact import (
     REDACTED,
     is_secret_name,
     redact_argv,
-    redact_headers,
     redact_text,
     redact_value,
 )
@@ -68,7 +67,7 @@ def test_names_that_are_no_secret(name: str) -> None:
 
 
 def test_headers_keep_their_names() -> None:
-    shown = redact_headers({"Authorization": f"Bearer {SECRET}", "Accept": "text/event-stream"})
+    shown = redact_value({"Authorization": f"Bearer {SECRET}", "Accept": "text/event-stream"})
     assert shown == {"Authorization": REDACTED, "Accept": "text/event-stream"}
 
 

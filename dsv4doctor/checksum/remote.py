@@ -14,7 +14,6 @@ from dsv4doctor.hosts.transport import Command, HostError, Transport
 
 # Over the worker's own budget: its imports, compiling, and the way there and back.
 SLACK_S = 120.0
-PYTHON_MISSING = 95
 
 # The interpreter of the running SGLang: its launcher's argv[0] (schedulers rename themselves), else
 # the virtual environment in its environment, else its executable. Processes of other containers

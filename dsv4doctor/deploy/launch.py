@@ -22,12 +22,9 @@ class Launch:
     workdir: str | None = None
     is_whole: bool = True
 
-    def same_as(self, other: Launch) -> bool:
-        """Equal but for what a shell sets for itself."""
-        return self.argv == other.argv and self.significant == other.significant
-
     @property
     def significant(self) -> dict[str, str]:
+        """The environment without what a shell sets for itself."""
         return {name: v for name, v in self.environment.items() if name not in SHELL_OWN}
 
 

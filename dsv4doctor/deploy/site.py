@@ -205,10 +205,6 @@ class Site:
         for shell in self.shells.values():
             shell.close()
 
-    def commands_by_hand(self) -> tuple[str, ...]:
-        """What a person types to put every host back without us."""
-        return tuple(keeper.by_hand() for keeper in self.keepers.values())
-
     def _kept(self, host: str) -> list[RoleKept]:
         return [
             RoleKept(

@@ -45,7 +45,6 @@ _RUNNER = (
 )
 
 _HEADER = rb"(?:^|\n)%s (\d+) (\d+) ([0-9a-f]{64}) (\d+)\n"
-SIGNAL_BASE = 128
 
 
 def command_line(command: Command, nonce: str, *, silence_s: float = SILENCE_S) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dsv4doctor.errors import DoctorError, UsageError
+from dsv4doctor.errors import DoctorError
 
 DEFAULT_TIMEOUT_S = 60.0
 
@@ -26,19 +24,6 @@ class Command:
     stdin: bytes = b""
     timeout_s: float = DEFAULT_TIMEOUT_S
     prefix: tuple[str, ...] = ()
-
-
-def argv_command(
-    argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = DEFAULT_TIMEOUT_S
-) -> Command:
-    """The command that runs `argv` as it is: quotes, newlines and leading dashes arrive unchanged.
-
-    Raises:
-        UsageError: if an argument holds a NUL byte, which no argument can.
-    """
-    if any("\0" in argument for argument in argv):
-        raise UsageError("an argument holds a NUL byte", "remove it: no program can receive it")
-    return Command(script=f"exec {shlex.join(argv)}\n", stdin=stdin, timeout_s=timeout_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

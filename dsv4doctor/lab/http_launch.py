@@ -13,7 +13,6 @@ DEFAULT_FAULTS = ("index-race",)
 DEFAULT_PARSER_GROUP = "B"
 BF16_INDEX_K_VARIABLE = "SGLANG_DSV4_BF16_INDEX_K"
 FP4_INDEXER_FLAG = "--enable-deepseek-v4-fp4-indexer"
-INDEX_K_DTYPES = ("fp8", "bf16", "fp4")
 PARSER_GROUPS = ("A", "B", "C")
 UNIFIED, PREFILL, DECODE = "null", "prefill", "decode"
 

@@ -58,7 +58,7 @@ class Driver:
         self._end = RunEnd.COMPLETE
         self._halted = ""
         self._main: asyncio.Task[None] | None = None
-        self._active = self._ended = self._turns = self._resends = 0
+        self._ended = self._turns = self._resends = 0
         self._began: float | None = None
         self._sentry = Sentry(endpoint, options, link.board, self._on_wedge)
         self._watchdog = Watchdog(
@@ -144,7 +144,6 @@ class Driver:
                 if assignment is None:
                     return
                 assignment = await self._arrived(assignment)
-                self._active += 1
                 task = group.create_task(self._session(http, assignment))
                 if slots is not None:
                     task.add_done_callback(_releaser(slots))
@@ -183,7 +182,6 @@ class Driver:
                 # Half a reply is no history: after our own hang-up the scripted one stands in.
                 response = None if reply.aborted else reply.response
             conversation.add_reply(turn, response)
-        self._active -= 1
         self._ended += 1
         self._emit(SessionEnded(session=script.session, turns_left=left, reason=reason))
 
@@ -243,7 +241,6 @@ class Driver:
         return DriverCounts(
             in_flight=len(watches),
             waiting=sum(1 for watch in watches if watch.first_token is None),
-            active=self._active,
             ended=self._ended,
             turns=self._turns,
             tokens=self._sentry.tokens,

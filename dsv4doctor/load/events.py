@@ -50,7 +50,6 @@ class Tick:
     elapsed_s: float
     in_flight: int
     waiting: int
-    sessions_active: int
     sessions_ended: int
     turns_done: int
     tokens: int

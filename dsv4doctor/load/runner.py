@@ -188,7 +188,6 @@ class LoadRun:
             elapsed_s=elapsed,
             in_flight=sum(part.in_flight for part in parts),
             waiting=sum(part.waiting for part in parts),
-            sessions_active=sum(part.active for part in parts),
             sessions_ended=sum(part.ended for part in parts),
             turns_done=sum(part.turns for part in parts),
             tokens=tokens,

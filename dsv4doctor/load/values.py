@@ -118,7 +118,6 @@ _KINDS: Mapping[str, tuple[ValueKind, ...]] = {
         ValueKind(noun="phrase", schema_type="string", make=_number_like),
     ),
 }
-VALUE_NAMES = tuple(_KINDS)
 
 # Name, purpose, argument names. Short, since every request carries them.
 _TOOLS = (

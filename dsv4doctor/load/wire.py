@@ -48,7 +48,6 @@ class DriverCounts:
 
     in_flight: int = 0
     waiting: int = 0
-    active: int = 0
     ended: int = 0
     turns: int = 0
     tokens: int = 0

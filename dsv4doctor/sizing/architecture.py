@@ -56,7 +56,6 @@ V41_FLASH = Architecture(
 )
 
 MODELS = (FLASH, FLASH_AS_SHIPPED, PRO, PRO_AS_SHIPPED, V41_FLASH)
-AS_SHIPPED = {FLASH.name: FLASH_AS_SHIPPED, PRO.name: PRO_AS_SHIPPED}
 
 
 def find_architecture(name: str) -> Architecture:

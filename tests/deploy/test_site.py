@@ -323,7 +323,7 @@ def test_the_restore_script_works_by_hand(
     site.record()
     site.start_deadmen(60)
     site.apply({"server": arm_of(site.baselines["server"].launch)})
-    command = site.commands_by_hand()[0]
+    command = next(iter(site.keepers.values())).by_hand()
     by_hand = command.split("sh ", 1)[1].strip("'") if command.startswith("ssh ") else command[3:]
     done = subprocess.run(["sh", by_hand.removeprefix("one '").removeprefix("sh ")],
                           capture_output=True, check=False)  # fmt: skip

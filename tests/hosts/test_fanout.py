@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from argv import argv_command
 
 from dsv4doctor.hosts.fanout import FanOutInterrupted, fan_out
 from dsv4doctor.hosts.local import LocalTransport
-from dsv4doctor.hosts.transport import Command, Transport, argv_command
+from dsv4doctor.hosts.transport import Command, Transport
 
 
 def test_an_interrupted_fan_out_keeps_what_had_ended(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from argv import argv_command
 from needs import program
 from sshd import SshLab
 
-from dsv4doctor.errors import UsageError
 from dsv4doctor.hosts.fanout import fan_out
 from dsv4doctor.hosts.inventory import Host
 from dsv4doctor.hosts.local import LocalTransport
@@ -30,7 +30,6 @@ from dsv4doctor.hosts.transport import (
     HostKeyRefused,
     HostUnreachable,
     Transport,
-    argv_command,
 )
 
 END_S = 5.0  # by when nothing of a cut command may be alive
@@ -306,11 +305,6 @@ def test_fan_out_keeps_each_failure_with_its_host(lab: SshLab):
     assert found[1].problem is not None
     assert "absent" in found[1].problem
     assert fan_out([], connect, lambda t: t.name) == ()
-
-
-def test_a_nul_byte_is_refused_before_anything_is_sent():
-    with pytest.raises(UsageError, match="NUL"):
-        argv_command(["echo", "a\0b"])
 
 
 def test_a_container_prefix_is_put_in_front(transport: Transport):

@@ -68,11 +68,6 @@ class Invoke:
     end: int
 
 
-def has_call_marker(text: str) -> bool:
-    """True when `text` holds a block opener or the start of an invoke."""
-    return BLOCK_OPEN in text or INVOKE_OPEN in text
-
-
 def may_hold_markup(text: str) -> bool:
     """True when `text` holds a piece of a marker, or ends as one could begin."""
     return any(sign in text for sign in _MARKER_SIGNS) or text.rstrip().endswith(_OPENING_TAILS)
