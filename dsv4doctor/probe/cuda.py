@@ -65,7 +65,7 @@ class CudaDevice:
     def confine(self, table: torch.Tensor, pages: int) -> None:
         from dsv4doctor.probe.layers_digest import confine_kernel
 
-        confine_kernel[(len(table),)](table, pages)
+        confine_kernel[(len(table),)](table, pages, num_warps=1)
 
     def digest(
         self, bank: Bank, layers: Sequence[int], table: torch.Tensor, out: torch.Tensor

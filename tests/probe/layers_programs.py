@@ -26,6 +26,7 @@ from dsv4doctor.kernels.page_digest import page_digest_constants
 from dsv4doctor.probe.banks import Bank
 from dsv4doctor.probe.devices import CpuDevice, CudaDevice, normal_digests
 from dsv4doctor.probe.layers_digest import (
+    confine_kernel,
     flip_kernel,
     layers_digest_kernel,
     layers_latent_kernel,
@@ -86,6 +87,9 @@ def interpret() -> None:
     results["anywhere"] = (
         normal_digests(two.tolist(), bank)[1] == normal_digests(one.tolist(), bank)[0]
     )
+    ids = torch.tensor([3, 4, -1, 1 << 40, 0, 1], dtype=torch.int64)
+    device.confine(ids, 4)
+    results["confined"] = ids.tolist()
     print(json.dumps(results))
 
 
@@ -102,7 +106,8 @@ def compile_all(backend: str, arch: str) -> None:
     assert fp8["SCALE_BETA"] == SCALE_COLUMN
     found: dict[str, Any] = {}
     for kernel, given in (
-        (layers_digest_kernel, fp8), (layers_latent_kernel, latent), (flip_kernel, {"num_warps": 1})
+        (layers_digest_kernel, fp8), (layers_latent_kernel, latent),
+        (flip_kernel, {"num_warps": 1}), (confine_kernel, {"num_warps": 1}),
     ):  # fmt: skip
         constants = {name: value for name, value in given.items() if name in KEPT}
         compiled = compile_case(target, kernel, words, constants)

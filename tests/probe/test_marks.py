@@ -7,6 +7,7 @@ asked for by whoever captures a graph; waiting belongs to nobody here.
 
 from __future__ import annotations
 
+import ctypes
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from builders_probe import make_batch, make_pool, records
 
 from dsv4doctor import probe_protocol as protocol
-from dsv4doctor.probe.cuda import CudaMark
+from dsv4doctor.probe.cuda import CudaDevice, CudaMark
 from dsv4doctor.probe.devices import CpuDevice
 from dsv4doctor.probe.hicache import HicacheHops
 from dsv4doctor.probe.observer import Observer
@@ -238,3 +239,31 @@ def test_a_mark_is_asked_before_time_is_measured(cuda: Cuda) -> None:
     stream.synchronize()
     assert second.ms_since(first) == TICK_MS
     assert first.ms_since(second) == -TICK_MS
+
+
+def test_the_thread_that_fetches_names_its_device_and_loses_no_capture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On the third GPU it must not make itself a context on the first; and it asks for events while
+    the scheduler may be capturing a graph."""
+    calls: list[tuple[str, Any]] = []
+
+    class Library:
+        def __init__(self, name: str) -> None:
+            calls.append(("library", name))
+
+        def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> int:
+            calls.append(("mode", mode._obj.value))
+            return 0
+
+    monkeypatch.setattr(torch.cuda, "set_device", lambda place: calls.append(("device", place)))
+    monkeypatch.setattr(ctypes, "CDLL", Library)
+    device = CudaDevice(torch.device("cuda:2"))
+    device.begin_thread()
+    assert calls == [("device", device.place), ("library", "libcuda.so.1"), ("mode", 2)]
+
+    def absent(name: str) -> Any:
+        raise OSError(f"no {name}")
+
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+    device.begin_thread()

@@ -220,7 +220,7 @@ def test_kernels_give_the_references_digests() -> None:
     )  # fmt: skip
     assert json.loads(done.stdout) == {
         "fp8": True, "fp4-rocm": True, "c128": True, "page_first": True, "flipped": [True, False],
-        "put back": True, "anywhere": True,
+        "put back": True, "anywhere": True, "confined": [3, 0, 0, 0, 0, 1],
     }  # fmt: skip
 
 
@@ -236,4 +236,4 @@ def test_kernels_compile_without_spills(target: tuple[str, str]) -> None:
     )  # fmt: skip
     for name, code in json.loads(done.stdout).items():
         assert (code["spills"], code["stack_bytes"]) == (0, 0), name
-        assert name == "flip_kernel" or code["wide_loads"] >= 7, name
+        assert name in ("flip_kernel", "confine_kernel") or code["wide_loads"] >= 7, name

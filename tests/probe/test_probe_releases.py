@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from released import fetch_wheel, unpack
 
 from dsv4doctor import probe_protocol as protocol
 from dsv4doctor.kernels.layouts import index_layout
@@ -44,19 +44,11 @@ def seen(case: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the driver saw of the release."""
     release, layout = case.split("/")
     folder = tmp_path_factory.mktemp(f"probe-{release}")
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder),
-         f"sglang=={release}"],
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    wheel = next(folder.glob("*.whl"), None)
-    if wheel is None:
-        pytest.skip(f"no wheel of sglang {release}: {done.stderr.strip()[-200:]}")
-    tree, plugin = folder / "tree", folder / "plugin"
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if name.endswith(SOURCES) or ".dist-info/" in name:
-                archive.extract(name, tree)
+    wheel = fetch_wheel(release, folder)
+    plugin = folder / "plugin"
+    tree = unpack(
+        wheel, folder / "tree", lambda name: name.endswith(SOURCES) or ".dist-info/" in name
+    )
     write(plugin, "0.1.0")
     done = subprocess.run(
         [sys.executable, str(DRIVER), str(tree), str(plugin), str(folder / "run"), layout],
