@@ -31,7 +31,7 @@ from dsv4doctor.progress import Silent
 from dsv4doctor.target import Endpoint
 
 SESSIONS, TURNS = 60, 6
-STREAMS, FEW_STREAMS = 100, 20
+STREAMS, FEW_STREAMS = 60, 12
 C = CauseName
 CORRUPTING = (
     C.INDEX_K_STALE_READ, C.DECODE_STORE, C.FOREIGN_PAGE, C.EARLY_SEND, C.PARSER, C.MODEL_BASELINE,
