@@ -11,6 +11,7 @@ from dsv4doctor.cli.options import ApiKey, AsJson, FailOn, FailOnFlag, NoColor
 from dsv4doctor.units import many
 
 _FROM = "Where the facts come from"
+_LINE_CHARS = 1200
 
 
 def audit(
@@ -159,25 +160,19 @@ def _emit(outcome: Any, code: int) -> None:
 
 
 def _show(outcome: Any, *, no_color: bool) -> None:
-    from rich.markup import escape
+    from rich.text import Text
 
     from dsv4doctor.cli.console import stdout_console
+    from dsv4doctor.cli.findings import print_finding
+    from dsv4doctor.safetext import one_line
 
     console = stdout_console(no_color=no_color)
-    colours = {"error": "red", "warning": "yellow", "info": "dim"}
     for found in outcome.result.findings:
         finding = found.finding
-        colour = colours[finding.severity.value]
-        console.print(
-            f"[{colour}]{found.grade.value}[/{colour}] {finding.rule} "
-            f"({found.support.value}, {finding.certainty.value}) {escape(finding.title)}"
-        )
-        for evidence in finding.evidence:
-            console.print(f"    {escape(evidence.where)}: {escape(evidence.what)}", style="dim")
-        if finding.remedy:
-            console.print(f"    try: {escape(finding.remedy)}")
+        aside = f"{finding.rule} ({found.support.value}, {finding.certainty.value})"
+        print_finding(console, finding, mark=found.grade.value, aside=aside)
     for line in outcome.lines():
-        console.print(escape(line), style="dim")
+        console.print(Text(one_line(line, _LINE_CHARS)))
     count = len(outcome.result.findings)
     open_ = len(outcome.result.not_determined)
     console.print(

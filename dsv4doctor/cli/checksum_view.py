@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.cli.console import say, stdout_console
+from dsv4doctor.cli.findings import print_finding
 from dsv4doctor.units import many
 
 if TYPE_CHECKING:
@@ -31,11 +32,7 @@ def print_outcome(outcome: Outcome, *, no_color: bool) -> None:
     if "compare" in body:
         _print_compare(console, body["compare"])
     for finding in outcome.findings:
-        console.print(f"{finding.severity.value}: {finding.title}", markup=False)
-        for evidence in finding.evidence:
-            console.print(f"    {evidence.where}: {evidence.what}", markup=False)
-        if finding.remedy:
-            console.print(f"    try: {finding.remedy}", markup=False)
+        print_finding(console, finding)
     console.print(outcome.verdict, markup=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dsv4doctor.cli.findings import print_finding
 from dsv4doctor.units import format_bytes, format_tokens
 
 if TYPE_CHECKING:
@@ -13,21 +14,22 @@ if TYPE_CHECKING:
     from dsv4doctor.flows.size import SizeOutcome
 
 BAR_WIDTH = 72
+# Legible on black and on white: no yellow, no cyan.
 _STYLES = {
     "swa": "blue",
-    "c4": "cyan",
+    "c4": "red",
     "c128": "green",
     "index_k": "magenta",
-    "c4_state": "yellow",
-    "c4_indexer_state": "bright_yellow",
-    "c128_state": "bright_blue",
-    "unified": "cyan",
-    "draft": "bright_magenta",
-    "c1": "cyan",
-    "c2": "bright_cyan",
+    "c4_state": "bold red",
+    "c4_indexer_state": "bold magenta",
+    "c128_state": "bold green",
+    "unified": "red",
+    "draft": "bold blue",
+    "c1": "red",
+    "c2": "green",
     "index_k_r1": "magenta",
-    "index_k_r2": "bright_magenta",
-    "c2_state": "yellow",
+    "index_k_r2": "bold magenta",
+    "c2_state": "bold green",
     "request_window": "blue",
 }
 # One mark a pool, so that the bar reads without colour, too.
@@ -70,11 +72,16 @@ def show(outcome: SizeOutcome, *, no_color: bool) -> None:
 
 
 def _head(console: Console, outcome: SizeOutcome) -> None:
+    from rich.text import Text
+
+    from dsv4doctor.safetext import one_line
+
     body = outcome.body
     colour = "green" if outcome.verdict == "fits" else "red"
     words = {"fits": "fits", "over_commit": "OVER-COMMIT", "does_not_fit": "DOES NOT FIT"}
     title = f"{body.get('model', 'DeepSeek-V4')} on {body['engine']} {body.get('version') or ''}"
-    console.print(f"[bold]{title}[/bold]  [{colour}]{words[outcome.verdict]}[/{colour}]")
+    head = Text(one_line(title), style="bold")
+    console.print(head.append(f"  {words[outcome.verdict]}", style=f"bold {colour}"))
     if "available_bytes" in body:
         line = f"budget {format_bytes(body['available_bytes'])} a rank"
         if "bytes_per_full_token" in body:
@@ -288,13 +295,5 @@ _PARTS = {
 
 
 def _findings(console: Console, outcome: SizeOutcome) -> None:
-    from rich.markup import escape
-
-    colours = {"error": "red", "warning": "yellow", "info": "dim"}
     for finding in outcome.findings:
-        colour = colours[finding.severity.value]
-        console.print(f"[{colour}]{finding.severity.value}[/{colour}] {escape(finding.title)}")
-        for evidence in finding.evidence:
-            console.print(f"    {escape(evidence.where)}: {escape(evidence.what)}", style="dim")
-        if finding.remedy:
-            console.print(f"    try: {escape(finding.remedy)}")
+        print_finding(console, finding)
