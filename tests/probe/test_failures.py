@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from builders_probe import Stepping, armed, make_batch, make_probe, records, step
 
 from dsv4doctor import probe_protocol as protocol
@@ -236,3 +237,26 @@ def test_retired_for_good_leaves_no_file(tmp_path: Path) -> None:
         assert client.ask(protocol.retire())["ok"] is True
         client.close()
         assert list((tmp_path / "run").iterdir()) == []
+
+
+@pytest.mark.soak
+def test_what_torch_compiles_is_sglangs_function_alone() -> None:
+    """A prefill graph is compiled in one piece: a hook that is traced would break it."""
+    probe, _ = make_probe()
+    armed(probe)
+    calls: list[str] = []
+    guard = Guard(probe.observer, "getter", (protocol.READ,))
+    around = guard.around(lambda *_: calls.append("enter"), lambda *_: calls.append("leave"))
+    after = guard.after(lambda *_: calls.append("after"))
+
+    def forward(value: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = around(torch.neg, value)
+        after(found)
+        return found + 1
+
+    compiled = torch.compile(forward, backend="eager", fullgraph=True)
+    value = torch.arange(4)
+    assert compiled(value).tolist() == [1, 0, -1, -2]
+    assert calls == []
+    assert forward(value).tolist() == [1, 0, -1, -2]
+    assert calls == ["enter", "leave", "after"]
