@@ -18,8 +18,9 @@ import os
 import random
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "soak"))
@@ -28,9 +29,11 @@ sys.path.insert(0, str(ROOT))
 from detect_injections import called, injections, record  # noqa: E402
 from detect_texts import clean_pieces  # noqa: E402
 
-from dsv4doctor.flows.scan_records import judgement_of  # noqa: E402
+from dsv4doctor.flows.scan_records import judgement_of, judgements_of  # noqa: E402
+from dsv4doctor.label import Judgement  # noqa: E402
 
 CLEAN, PER_INJECTION, DAMAGED = 3000, 45, 4000
+_BATCH = 64
 _SHOWN = 10
 _SHARED = Path(os.environ.get("DSV4DOCTOR_SHARED", ROOT.parent / "shared"))
 _SCORING = ("label", "also", "note", "difficulty")
@@ -94,23 +97,24 @@ def damaged(text: str, rng: random.Random) -> str:
     return text
 
 
-def verdict(response: dict[str, Any]) -> list[Any]:
-    """What is compared."""
-    judged = judgement_of(response)
+def verdict(judged: Judgement) -> list[Any]:
+    """What is compared, as it reads back from JSON."""
     evidence = [[item.where, item.what] for item in judged.evidence]
-    return [
+    told = [
         judged.primary.value,
         [label.value for label in judged.also],
         judged.corrupted,
         evidence,
     ]
+    return cast("list[Any]", json.loads(json.dumps(told)))
 
 
 def keep(path: Path) -> int:
     count = 0
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as out:
         for response in responses():
-            out.write(json.dumps({"response": response, "verdict": verdict(response)}) + "\n")
+            kept = {"response": response, "verdict": verdict(judgement_of(response))}
+            out.write(json.dumps(kept) + "\n")
             count += 1
     print(f"{count} verdicts kept")
     return 0
@@ -119,14 +123,16 @@ def keep(path: Path) -> int:
 def compare(path: Path) -> int:
     count = differ = 0
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            kept = json.loads(line)
-            count += 1
-            now = json.loads(json.dumps(verdict(kept["response"])))
-            if now != kept["verdict"]:
-                differ += 1
-                if differ <= _SHOWN:
-                    print(f"response {count}:\n  was {kept['verdict']}\n  is  {now}")
+        kept = map(json.loads, lines)
+        # Some at a time, as `scan` judges them; `keep` took them one by one.
+        while batch := list(islice(kept, _BATCH)):
+            judged = judgements_of([item["response"] for item in batch])
+            for item, now in zip(batch, map(verdict, judged), strict=True):
+                count += 1
+                if now != item["verdict"]:
+                    differ += 1
+                    if differ <= _SHOWN:
+                        print(f"response {count}:\n  was {item['verdict']}\n  is  {now}")
     print(f"{count} verdicts, {differ} differ")
     return int(differ > 0)
 

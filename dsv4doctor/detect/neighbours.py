@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from base64 import b85decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product, repeat
 
 from dsv4doctor.detect.neighbours_table import NEVER, WORDS
@@ -97,6 +97,11 @@ for _word, _code in _CODES.items():
     if _code < _SUFFIX:
         _SPOKEN[_code] = sum(_LANGUAGE_BITS[language] for language in spoken_by(_word))
 _PAIR = re.compile(r"(?<![\w'’./_-])([^\W\d_]{1,8})(?:\n| )(?=([^\W\d_]{1,8})(?![\w'’/_-]|\.\w))")
+
+
+def small_words() -> Mapping[str, int]:
+    """Every small word with its code."""
+    return _CODES
 
 
 def codes_of(text: str) -> bytes:

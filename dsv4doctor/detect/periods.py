@@ -62,24 +62,24 @@ def tail_period(text: str, share: float | None = None) -> Period | None:
 
 def tail_share(text: str) -> float:
     """`compressed_share` of the tail, its blanks at the end left off; 1.0 where it is no loop."""
-    body = text.rstrip()
-    return compressed_share(body[-SHARE_TAIL:]) if recurs(body) else 1.0
+    tail = text.rstrip()[-SHARE_TAIL:]
+    return compressed_share(tail) if recurs(tail) else 1.0
 
 
-def recurs(body: str) -> bool:
+def recurs(tail: str) -> bool:
     """False where the tail surely is no loop: hardly one of its samples is there twice.
 
     What compresses to a third or a half of its size as loops do is nearly all made of repeats;
     bytes that only share a script's first byte are not.
     """
-    tail = body[-SHARE_TAIL:]
     length = len(tail)
     if length < _SAMPLED_FROM:
         return True
     step = (length - _SAMPLE) // _SAMPLES
     needed = _REPEATED
+    find = tail.find
     for at in range(step, length - _SAMPLE, step):
-        if tail.find(tail[at : at + _SAMPLE]) != at:
+        if find(tail[at : at + _SAMPLE]) != at:
             needed -= 1
             if not needed:
                 return True
@@ -90,12 +90,17 @@ def _period_at_end(body: str) -> Period | None:
     offset = max(0, len(body) - TAIL_CHARS)
     tail = body[offset:]
     best: Period | None = None
+    # Forward search is much the faster one: most texts end on what they never said before. Where
+    # the shorter probe is new, the longer one is.
+    if not _came_before(tail, _PROBES[-1]):
+        return None
     for size in _PROBES:
-        # Forward search is much the faster one: most texts end on what they never said before.
-        first = len(tail) - size
-        if first < 1 or tail.find(tail[first:], max(0, first - MAX_PERIOD)) == first:
+        if not _came_before(tail, size):
             continue
         for distance in _distances(tail, size):
+            # Less than two rounds is none, and is what most texts have.
+            if not tail.startswith(tail[-distance:], max(0, len(tail) - 2 * distance)):
+                continue
             covered = _covered(tail, distance)
             repeats = _rounds(tail[len(tail) - distance :], covered)
             if repeats >= 2 and (best is None or covered > best.covered + distance):
@@ -105,6 +110,12 @@ def _period_at_end(body: str) -> Period | None:
         if best is not None and best.repeats >= 3:
             break
     return best if best is None or best.start > offset else _extended(body, best)
+
+
+def _came_before(tail: str, size: int) -> bool:
+    """True where the last `size` characters stand once more within the longest period."""
+    first = len(tail) - size
+    return first >= 1 and tail.find(tail[first:], max(0, first - MAX_PERIOD)) != first
 
 
 def _distances(tail: str, size: int) -> list[int]:

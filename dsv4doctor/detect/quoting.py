@@ -61,6 +61,8 @@ class Spans:
 
 
 NOWHERE = Spans([])
+# Without one of these a text has no code.
+FENCE_SIGNS = frozenset("`~")
 
 
 def code_spans(text: str) -> Spans:

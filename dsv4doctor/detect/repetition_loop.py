@@ -78,6 +78,7 @@ _LONG_UNIT = 100
 _MANY_LINES = 60
 # Brackets, quotes and the like in running prose stay below this share of its characters.
 _MARKS_SHARE = 0.04
+_NOTATION = b'<>{}[]()=;_|/\\"'
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 # A run that is this share of what was written is not what the reply is about: it is the reply.
 _MOST = 0.85
@@ -226,7 +227,7 @@ def _glued(period: Period, text: Text) -> bool:
 
 def _collapse(text: Text, *, cut: bool) -> str | None:
     tail = text.text[-_TEMPLATE_TAIL:]
-    if not tail.isascii() and len(_CJK.findall(tail)) > 0.4 * len(tail):
+    if _is_ideographic(tail):
         return _character_collapse(tail, cut=cut)
     if _is_notation(tail):
         return None
@@ -247,10 +248,16 @@ def _collapse(text: Text, *, cut: bool) -> str | None:
     return None
 
 
+def _is_ideographic(tail: str) -> bool:
+    """True where ideographs, of three bytes each, are more than 0.4 of the characters."""
+    beyond = len(tail.encode("utf-8", "surrogatepass")) - len(tail)
+    return beyond > 0.8 * len(tail) and len(_CJK.findall(tail)) > 0.4 * len(tail)
+
+
 def _is_notation(tail: str) -> bool:
     """True for markup and code, whose templates are no loops: marks outweigh what prose has."""
-    marks = sum(tail.count(mark) for mark in '<>{}[]()=;_|/\\"')
-    return marks > _MARKS_SHARE * len(tail)
+    raw = tail.encode("utf-8", "surrogatepass")
+    return len(raw) - len(raw.translate(None, _NOTATION)) > _MARKS_SHARE * len(tail)
 
 
 def _without_slots(words: list[str]) -> list[str]:

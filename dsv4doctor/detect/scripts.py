@@ -123,6 +123,8 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
     Nothing is foreign to Latin's partner: with a Latin carrier every other family is foreign, with
     another carrier every family but Latin and itself.
     """
+    if alone := _only_family(text):
+        return alone, ()
     runs = [
         (match.start(), match.end(), family)
         for match in _WORD.finditer(text)
@@ -154,6 +156,29 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
             )
         )
     return carrier, tuple(found)
+
+
+def _only_family(text: str) -> str | None:
+    """The one family beside Latin where it surely carries the text, told by counting characters.
+
+    Its letters alone have to outweigh everything else that could stand in a word of Latin.
+    """
+    counts = Counter(text)
+    families = {family for char in counts if (family := _KNOWN[char])} - {"Latin"}
+    if len(families) != 1:
+        return None
+    (home,) = families
+    own = others = 0
+    for char, count in counts.items():
+        family = _KNOWN[char]
+        if family == home:
+            own += count if char.isalpha() else 0
+        elif family is None and char.isalpha():
+            # A word that begins with a letter of no family is left out, the letters after it too.
+            return None
+        elif family or not char.isascii():
+            others += count
+    return home if own * (3 if home == "CJK" else 1) > others else None
 
 
 def _split_by_family(text: str, start: int, end: int, first: str) -> list[tuple[int, int, str]]:

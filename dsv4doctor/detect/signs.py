@@ -7,11 +7,11 @@ letter beyond ASCII to match at all, and a set of some dozens answers whether on
 from __future__ import annotations
 
 import string
+from bisect import bisect_left
 from collections.abc import Iterable
 
-_COMMON_UNITS = [*map(ord, string.ascii_letters + string.digits + " \n")]
-_COMMON = (string.ascii_letters + string.digits + " \n").encode()
-
+_COMMON_CHARS = frozenset(string.ascii_letters + string.digits + " \n")
+_COMMON = "".join(_COMMON_CHARS).encode()
 
 # Above this a table of every code point is faster than a set of every character.
 _TABLE_FROM = 600
@@ -33,11 +33,12 @@ def _by_table(text: str) -> frozenset[str]:
     units = numpy.frombuffer(text.encode("utf-16-le", "surrogatepass"), numpy.uint16)
     seen = numpy.zeros(0x10000, numpy.bool_)
     seen[units] = True
-    if seen[0xD800:0xE000].any():
+    distinct = seen.nonzero()[0].tolist()
+    at = bisect_left(distinct, 0xD800)
+    if at < len(distinct) and distinct[at] < 0xE000:
         # Characters beyond 16 bits are two units: told by the text itself.
-        return frozenset(text).difference(_COMMON.decode())
-    seen[_COMMON_UNITS] = False
-    return frozenset(map(chr, seen.nonzero()[0].tolist()))
+        return frozenset(text).difference(_COMMON_CHARS)
+    return frozenset(map(chr, distinct)).difference(_COMMON_CHARS)
 
 
 def holds_any(text: str, hints: Iterable[str]) -> bool:

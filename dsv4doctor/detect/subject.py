@@ -10,13 +10,14 @@ costs little.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
+from dsv4doctor.detect.many_codes import codes_of_all
 from dsv4doctor.detect.neighbours import codes_of
-from dsv4doctor.detect.quoting import Spans, code_spans
+from dsv4doctor.detect.quoting import FENCE_SIGNS, NOWHERE, Spans, code_spans
 from dsv4doctor.detect.signs import signs_of
 from dsv4doctor.dsml.tolerant import MARKUP_SIGNS, Fragment, fragments
 from dsv4doctor.exchange import Exchange, ToolCall
@@ -63,7 +64,7 @@ class Text:
     @lazy
     def code(self) -> Spans:
         """The fenced and inline code of the text."""
-        return code_spans(self.text)
+        return NOWHERE if self.signs.isdisjoint(FENCE_SIGNS) else code_spans(self.text)
 
     @lazy
     def signs(self) -> frozenset[str]:
@@ -73,7 +74,7 @@ class Text:
     @lazy
     def markup(self) -> tuple[Fragment, ...]:
         """What of tool-call markup is in the text."""
-        if not self.text or self.signs.isdisjoint(MARKUP_SIGNS):
+        if self.signs.isdisjoint(MARKUP_SIGNS):
             return ()
         return fragments(self.text)
 
@@ -91,6 +92,13 @@ class Text:
     def prose_signs(self) -> frozenset[str]:
         """The signs of the prose alone."""
         return signs_of(self.prose) if self.code else self.signs
+
+
+def learn_codes(texts: Sequence[Text]) -> None:
+    """Work out `codes` of many texts at once, which costs less than one by one."""
+    every = codes_of_all([text.prose for text in texts], [text.prose_signs for text in texts])
+    for text, codes in zip(texts, every, strict=True):
+        text.__dict__["codes"] = codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +130,9 @@ class Subject:
 
     @lazy
     def calls(self) -> tuple[Call, ...]:
-        calls = self.exchange.response.tool_calls or ()
+        calls = self.exchange.response.tool_calls
+        if not calls:
+            return ()
         return tuple(
             Call(
                 where=f"tool_calls[{number}]",
@@ -262,7 +272,10 @@ def strings_in(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str
         return
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from strings_in(item, f"{path}.{key}", depth + 1)
+            if isinstance(item, str):
+                yield f"{path}.{key}", item
+            else:
+                yield from strings_in(item, f"{path}.{key}", depth + 1)
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
             yield from strings_in(item, f"{path}[{number}]", depth + 1)

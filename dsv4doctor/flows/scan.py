@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,9 +15,12 @@ from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_INTERRUPTED, UsageE
 from dsv4doctor.finding import Finding, Severity
 from dsv4doctor.flows.scan_output import VerdictTable
 from dsv4doctor.flows.scan_records import (
+    BATCH_BYTES,
+    BATCH_LINES,
     Judged,
     LineReader,
     Outcome,
+    batches,
     begin_worker,
     few_collections,
     judge_lines,
@@ -27,8 +30,8 @@ from dsv4doctor.progress import Progress, Silent
 from dsv4doctor.units import many
 
 # What one worker gets at a time: long enough to outweigh the hand-over, short enough to spread.
-_BATCH_BYTES = 1 << 20
-_BATCH_LINES = 2000
+_HAND_OVER_BYTES = 1 << 20
+_HAND_OVER_LINES = 2000
 # Batches under way a worker; bounds the memory whatever the log's size.
 _AHEAD = 3
 _UPDATE_S = 0.2
@@ -185,7 +188,7 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     lines = source.lines()
     if pool is None:
-        yield from _one_by_one(source, lines, plan)
+        yield from _in_order(source, lines, plan)
         return
     first = next(lines, None)
     if first is None:
@@ -193,10 +196,10 @@ def _outcomes(
     lines = _chain(first, lines)
     if not first.raw.lstrip().startswith(_HEAD) or b'"chat.completion.chunk"' in first.raw[:2000]:
         # Streams and log text hang together from line to line: they stay in this process.
-        yield from _one_by_one(source, lines, plan)
+        yield from _in_order(source, lines, plan)
         return
     waiting: deque[Future[list[Outcome]]] = deque()
-    for batch in _batches(lines):
+    for batch in batches(lines, _HAND_OVER_BYTES, _HAND_OVER_LINES):
         waiting.append(pool.submit(judge_lines, source.name, batch, plan.group_by))
         if len(waiting) > _AHEAD * plan.jobs:
             yield from waiting.popleft().result()
@@ -204,31 +207,35 @@ def _outcomes(
         yield from waiting.popleft().result()
 
 
-def _one_by_one(source: Source, lines: Iterable[Line], plan: ScanPlan) -> Iterator[Outcome]:
+def _in_order(source: Source, lines: Iterator[Line], plan: ScanPlan) -> Iterator[Outcome]:
+    """Judge some lines at a time; those that were read while waiting for Ctrl-C are judged too."""
     reader = LineReader(source.name, plan.group_by)
-    number = 0
-    for line in lines:
+    batch: list[Line] = []
+    held = number = 0
+    begun = time.monotonic()
+    while True:
+        try:
+            line = next(lines, None)
+        except KeyboardInterrupt:
+            yield from reader.judge(batch)
+            raise
+        if line is None:
+            break
         number = line.number
-        yield from reader.feed(line)
+        batch.append(line)
+        held += len(line.raw)
+        full = held >= BATCH_BYTES or len(batch) >= BATCH_LINES
+        # A source that trickles is told of as it comes.
+        if full or time.monotonic() - begun >= _UPDATE_S:
+            yield from reader.judge(batch)
+            batch, held, begun = [], 0, time.monotonic()
+    yield from reader.judge(batch)
     yield from reader.finish(number)
 
 
 def _chain(first: Line, rest: Iterator[Line]) -> Iterator[Line]:
     yield first
     yield from rest
-
-
-def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    batch: list[Line] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line.raw)
-        if size >= _BATCH_BYTES or len(batch) >= _BATCH_LINES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _record(judged: Judged) -> dict[str, Any]:

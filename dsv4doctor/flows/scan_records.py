@@ -6,7 +6,7 @@ import gc
 import json
 import re
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from dsv4doctor.artifacts.serverlogs import (
     record_of_event,
     record_of_line,
 )
-from dsv4doctor.detect import judge
+from dsv4doctor.detect import judge_all
 from dsv4doctor.dsml.strict import DsmlError, read_strict
 from dsv4doctor.exchange import exchange_from_record
 from dsv4doctor.label import FAILURES, Judgement, Label
@@ -29,6 +29,10 @@ _MAX_ID = 200
 _COLLECT_EVERY = 20_000
 _THINK_START, _THINK_END = "<think>", "</think>"
 _DSML_MARK = "｜DSML｜"
+# What is judged at a time: enough for each detector's code to stay in the processor's caches,
+# little enough for the texts to stay there too.
+BATCH_BYTES = 1 << 18
+BATCH_LINES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,10 @@ class Unreadable:
 Outcome = Judged | Unreadable
 
 
+# A record that was read and the line that it ended on, to be judged together with its neighbours.
+_Read = tuple[Mapping[str, Any], int]
+
+
 class LineReader:
     """Turns the lines of one source into outcomes; holds what streams have open, nothing else."""
 
@@ -64,90 +72,124 @@ class LineReader:
         self._group_by = tuple(group_by)
         self._assembler = ChunkAssembler()
         self._is_log = False
+        self._found: list[_Read | Unreadable] = []
 
-    def feed(self, line: Line) -> Iterator[Outcome]:
-        """What one line yields: usually one record, for a stream's line none until its end."""
+    def judge(self, lines: Iterable[Line]) -> list[Outcome]:
+        """What the next lines yield: usually a record each, for a stream's line none until its
+        end."""
+        for line in lines:
+            self._feed(line)
+        return self._outcomes()
+
+    def finish(self, number: int) -> list[Outcome]:
+        """The streams that were still open when the source ended."""
+        self._close_streams(number)
+        return self._outcomes()
+
+    def _feed(self, line: Line) -> None:
         if line.problem is not None:
-            yield self._unreadable(line.number, line.problem)
+            self._unreadable(line.number, line.problem)
             return
         raw = line.raw
-        first = raw.lstrip()[:1]
+        first = raw[:1]
+        if first.isspace():
+            first = raw.lstrip()[:1]
         if not first:
             return
         if first in (b"{", b"["):
-            yield from self._json(line)
+            self._json(line)
         elif _SSE_FIELD.match(raw):
             self._is_log = True
             if self._assembler.feed_line(raw.decode("utf-8", "replace")):
-                yield from self.finish(line.number)
+                self._close_streams(line.number)
         else:
-            yield from self._log_line(line)
+            self._log_line(line)
 
-    def finish(self, number: int) -> Iterator[Outcome]:
-        """The streams that were still open when the source ended."""
-        for record in self._assembler.finish():
-            yield self._judged(record, number)
+    def _close_streams(self, number: int) -> None:
+        self._found.extend((record, number) for record in self._assembler.finish())
 
-    def _json(self, line: Line) -> Iterator[Outcome]:
+    def _json(self, line: Line) -> None:
         try:
             value = _decoded(line.raw)
         except UnicodeDecodeError as error:
-            yield self._unreadable(line.number, f"no UTF-8 at byte {error.start}")
+            self._unreadable(line.number, f"no UTF-8 at byte {error.start}")
             return
         except (ValueError, RecursionError) as error:
             if line.raw.lstrip()[:1] == b"[" and (self._is_log or looks_like_log(_text(line.raw))):
-                yield from self._log_line(line)
+                self._log_line(line)
             else:
-                yield self._unreadable(line.number, f"no JSON ({str(error)[:80]})")
+                self._unreadable(line.number, f"no JSON ({str(error)[:80]})")
             return
         if is_chunk(value):
             self._assembler.feed(value)
             return
         if is_event(value):
             record = record_of_event(value)
-            found = [] if record is None else [record]
-        elif not (found := list(records_in(value))):
-            yield self._unreadable(line.number, "holds no response of a known form")
-        for record in found:
-            yield self._judged(record, line.number)
+            if record is not None:
+                self._found.append((record, line.number))
+            return
+        before = len(self._found)
+        self._found.extend((record, line.number) for record in records_in(value))
+        if len(self._found) == before:
+            self._unreadable(line.number, "holds no response of a known form")
 
-    def _log_line(self, line: Line) -> Iterator[Outcome]:
+    def _log_line(self, line: Line) -> None:
         text = _text(line.raw)
         record = record_of_line(text)
         if record is not None:
             self._is_log = True
-            yield self._judged(record, line.number)
+            self._found.append((record, line.number))
         elif looks_like_log(text):
             self._is_log = True
         elif not self._is_log and not _is_http_head(text):
-            yield self._unreadable(line.number, "neither JSON nor a log line of a known form")
+            self._unreadable(line.number, "neither JSON nor a log line of a known form")
 
-    def _judged(self, record: Mapping[str, Any], number: int) -> Judged:
-        record = with_response(record)
+    def _unreadable(self, number: int, problem: str) -> None:
+        self._found.append(Unreadable(source=self._source, line=number, problem=problem))
+
+    def _outcomes(self) -> list[Outcome]:
+        """Everything found since, judged."""
+        found, self._found = self._found, []
+        reads = [
+            (with_response(item[0]), item[1]) for item in found if not isinstance(item, Unreadable)
+        ]
+        judged = iter(map(self._judged, reads, judgements_of([record for record, _ in reads])))
+        return [item if isinstance(item, Unreadable) else next(judged) for item in found]
+
+    def _judged(self, read: _Read, judgement: Judgement) -> Judged:
+        record, number = read
         name = record.get("id")
         known = isinstance(name, str | int) and not isinstance(name, bool) and name != ""
         return Judged(
             id=str(name)[:_MAX_ID] if known else f"{self._source}:{number}",
             source=self._source,
             line=number,
-            judgement=judgement_of(record),
-            groups=tuple(group_value(record, key) for key in self._group_by),
+            judgement=judgement,
+            groups=tuple([group_value(record, key) for key in self._group_by]),
             time=time_of(record),
             aborted=record.get("aborted") is True,
         )
 
-    def _unreadable(self, number: int, problem: str) -> Unreadable:
-        return Unreadable(source=self._source, line=number, problem=problem)
-
 
 def judgement_of(record: Mapping[str, Any]) -> Judgement:
     """The judgement of one record; what never became a response keeps its failure's name."""
+    return judgements_of((record,))[0]
+
+
+def judgements_of(records: Sequence[Mapping[str, Any]]) -> list[Judgement]:
+    """The judgement of each record, in order."""
+    failures = [_failure_of(record) for record in records]
+    replies = zip(records, failures, strict=True)
+    judged = iter(judge_all([exchange_from_record(r) for r, failure in replies if failure is None]))
+    return [next(judged) if failure is None else failure for failure in failures]
+
+
+def _failure_of(record: Mapping[str, Any]) -> Judgement | None:
     failure = record.get("failure")
-    if isinstance(failure, Mapping):
-        kind = failure.get("kind")
-        label = Label(kind) if kind in set(FAILURES) else Label.PROTOCOL_ERROR
-        return Judgement(primary=label)
-    return judge(exchange_from_record(record))
+    if failure is None or not isinstance(failure, Mapping):
+        return None
+    kind = failure.get("kind")
+    return Judgement(primary=Label(kind) if kind in set(FAILURES) else Label.PROTOCOL_ERROR)
 
 
 def with_response(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -198,7 +240,10 @@ _ALIASES = {"time": _TIME_KEYS, "host": _HOST_KEYS, "model": ("model", "served_m
 
 def time_of(record: Mapping[str, Any]) -> Any:
     """When the record says it happened, in whatever form it says it; None if it does not."""
-    return next((record[key] for key in _TIME_KEYS if record.get(key) is not None), None)
+    for key in _TIME_KEYS:
+        if (value := record.get(key)) is not None:
+            return value
+    return None
 
 
 def group_value(record: Mapping[str, Any], key: str) -> str:
@@ -249,9 +294,25 @@ def begin_worker() -> None:
     few_collections()
 
 
+def batches(lines: Iterable[Line], size: int, count: int) -> Iterator[list[Line]]:
+    """The lines in batches of about `size` bytes, of no more than `count` lines."""
+    batch: list[Line] = []
+    held = 0
+    for line in lines:
+        batch.append(line)
+        held += len(line.raw)
+        if held >= size or len(batch) >= count:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
 def judge_lines(source: str, lines: Sequence[Line], group_by: Sequence[str]) -> list[Outcome]:
     """Judge a batch of lines that each stand alone; what a process pool runs."""
     reader = LineReader(source, group_by)
-    outcomes = [outcome for line in lines for outcome in reader.feed(line)]
+    outcomes: list[Outcome] = []
+    for batch in batches(lines, BATCH_BYTES, BATCH_LINES):
+        outcomes.extend(reader.judge(batch))
     outcomes.extend(reader.finish(lines[-1].number if lines else 0))
     return outcomes
