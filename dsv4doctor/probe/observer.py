@@ -43,7 +43,7 @@ class Observer(Accounts):
         self.perturbed: list[dict[str, Any]] = []
         self.step: int | None = None
         self.rounds: dict[str, deque[LoadRound]] = {}
-        self._flip: tuple[str, str, int] | None = None
+        self._to_flip: dict[tuple[str, str], int] = {}  # (hop, pool) -> seed
         self._is_warm = False
         self.ring_words = DEFAULT_WORDS
 
@@ -114,13 +114,13 @@ class Observer(Accounts):
         self.journal.begin(file)
         self.counts, self.skipped, self.perturbed = {}, {}, []
         self.rounds = {name: deque(maxlen=MOST_ROUNDS) for name in pools}
-        self._flip, self._is_blank = None, False
+        self._to_flip, self._is_blank = {}, False
         self.budget.begin(most, share)
         self.armed = True
 
     def disarm(self) -> None:
         self.armed = False
-        self._flip = None
+        self._to_flip = {}
         self.abandon_open()
 
     def perturb(self, request: Mapping[str, Any]) -> None:
@@ -136,7 +136,7 @@ class Observer(Accounts):
             raise ValueError(f"{pool!r} is not being observed: arm first")
         if self.observes[hop] != protocol.YES:
             raise ValueError(f"{hop}: {self.observes[hop]}")
-        self._flip = (hop, pool, int(request.get("seed", 0)))
+        self._to_flip[hop, pool] = int(request.get("seed", 0))
 
     # -- launches ---------------------------------------------------------------------------------
 
@@ -230,9 +230,9 @@ class Observer(Accounts):
         self.budget.spend(launch.count * len(layers) * launch.bank.layout.digested_bytes)
 
     def _flip_for(self, launch: Launch, layers: Sequence[int]) -> Flip | None:
-        if self._flip is None or self._flip[:2] != (launch.hop, launch.bank.pool):
+        seed = self._to_flip.pop((launch.hop, launch.bank.pool), None)
+        if seed is None:
             return None
-        seed, self._flip = self._flip[2], None
         layout = launch.bank.layout
         launch.flip = Flip(
             row=seed % launch.count,

@@ -99,6 +99,7 @@ class RankProbe:
             OSError: if there is no place for it that is ours alone.
         """
         self.rank = describe_rank(scheduler)
+        give_up_unseen(self.observer, scheduler)
         self.channel = Channel(own_folder(run_folder()), self._name(), self.answer, self._spent)
         self.drainer.start()
         atexit.register(self.close)
@@ -120,7 +121,7 @@ class RankProbe:
             return
         if self.rank is None:
             self.begin(scheduler)
-        if not self.inbox.is_empty:
+        if not self.inbox.is_empty:  # the tree may be another one since
             give_up_unseen(self.observer, scheduler)
             self.inbox.serve(self.carry_out)
 

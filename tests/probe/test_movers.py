@@ -49,6 +49,8 @@ def test_with_an_unseen_mover_nothing_is_compared(
     probe, _ = make_probe()
     scheduler = scheduler_with("UnifiedRadixCache", linker=object())
     probe.pump(scheduler)
+    told = probe.status()["observes"]
+    assert told[protocol.READ].startswith(protocol.NOT_OBSERVABLE), "before anybody arms"
     probe.inbox._letters.put(SimpleNamespace(  # type: ignore[arg-type]
         is_withdrawn=False, request=protocol.arm("s"), answered=SimpleNamespace(set=lambda: None)
     ))  # fmt: skip
@@ -141,6 +143,21 @@ def test_every_load_outside_of_a_round_is_one_of_its_own() -> None:
     found = [one for one in records(probe) if isinstance(one, Observation)]
     loads = {(one.page, one.layer, one.transfer) for one in found if one.hop == protocol.LOAD}
     assert loads == {(1, 1, 1), (1, 3, 1), (2, 1, 2), (2, 3, 2)}
+
+
+def test_bytes_of_several_hops_may_be_asked_for_at_once() -> None:
+    """As `checksum live` does: each is flipped when its hop comes, the last of a hop's counts."""
+    probe, pool = make_probe()
+    armed(probe)
+    for hop, seed in (("load", 5), ("host_load", 7), ("arrive", 1), ("load", 6)):
+        probe.observer.perturb(protocol.perturb(hop, seed=seed))
+    hicache, host_pool = HicacheHops(probe.observer), host_pool_of(pool)
+    for _ in range(2):
+        load(hicache, host_pool, torch.arange(512) + 256)
+    records(probe)
+    flips = probe.observer.perturbed
+    assert [flip["hop"] for flip in flips] == ["host_load", "load"]
+    assert flips[1]["page"] == 1 + 6 % 2
 
 
 def test_a_load_over_the_bound_is_named_once_and_not_a_layer_each() -> None:
