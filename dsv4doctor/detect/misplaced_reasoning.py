@@ -110,7 +110,7 @@ def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
 def _at_an_edge(subject: Subject) -> Iterator[Seen]:
     """A closer with no opener where an argument's value begins or ends."""
     for text in subject.free_texts:
-        if not text.in_call or not holds_any(text.text, _ENDS):
+        if not text.in_call or "</think" not in text.text:
             continue
         match = _EDGE_CLOSER.search(text.text)
         if match and "<think" not in text.text and not asks_about_markup(subject):
