@@ -24,6 +24,9 @@ _LATIN_RUN = re.compile(
 # The first pair stands by itself so that the search can look for its first character.
 _CYRILLIC_PAIR = "[РСÐÑ][\u00a0-\u00bf\u0080-\u04ff\u2013-\u2122]"
 _CYRILLIC_RUN = re.compile(f"{_CYRILLIC_PAIR}(?:{_CYRILLIC_PAIR}){{2,39}}")
+# Sequences of three bytes that show by themselves what bytes they were where others were lost.
+_THREE_BYTES = re.compile(b"[\xe1-\xef][\x80-\xbf]{2}")
+_MIN_THREES = 3
 # What either run begins with.
 _LEADS = re.compile(f"{_LATIN_LEAD}|[РСÐÑ]")
 # What GBK makes of UTF-8's replacement characters and of uninitialised memory.
@@ -37,6 +40,9 @@ BROKEN = frozenset(
     {REPLACEMENT, *map(chr, (*range(8), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F))}
 )
 _UNASSIGNED = regex.compile(r"[\p{Cn}--[\U0001F000-\U0001FBFF\u20C0-\u20CF]]", flags=regex.V1)
+# A character that each font draws as it likes, in the middle of a word.
+_PRIVATE = re.compile(r"(?<=[^\W\d_])[\ue000-\uf8ff]+(?=[^\W\d_])")
+_ANY_PRIVATE = re.compile("[\ue000-\uf8ff]")
 _REPLACED = re.compile(REPLACEMENT)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -59,6 +65,8 @@ def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, i
         yield from _told("UTF-8 read as GBK", _GBK_DEBRIS, text)
     if not signs.isdisjoint("Ġ▁Ċ"):
         yield from _told("vocabulary pieces not decoded", _BYTE_LEVEL, text)
+    if _ANY_PRIVATE.search(distinct):
+        yield from _told("a private-use character in a word", _PRIVATE, text)
     if _UNASSIGNED.search(distinct):
         yield from _told("an unassigned code point", _UNASSIGNED, text)
 
@@ -110,4 +118,5 @@ def _decodes(run: str, code_page: str) -> bool:
         except UnicodeDecodeError:
             continue
         return not decoded.isascii() and all(char.isprintable() for char in decoded)
-    return False
+    threes = len(_THREE_BYTES.findall(raw))
+    return threes >= _MIN_THREES and 2 * 3 * threes >= len(raw)

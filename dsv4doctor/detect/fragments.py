@@ -14,16 +14,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from dsv4doctor.detect.neighbours import (
+from dsv4doctor.detect.lone_marks import (
+    CLOSERS,
     SUFFIXES,
+    hung_endings,
+    lone_marks,
+    may_be_torn,
+    strangers,
+    torn_brackets,
+)
+from dsv4doctor.detect.neighbours import (
+    holds_hung_ending,
+    holds_lone_mark,
     holds_odd_pair,
     holds_run,
+    holds_small_word,
     may_switch,
     odd_pairs,
 )
 from dsv4doctor.detect.signs import signs_of
 from dsv4doctor.detect.subject import Text
-from dsv4doctor.detect.switches import switches
+from dsv4doctor.detect.switches import spoken_by, switches
 
 # Oddities count together when they stand this close: two lines of prose.
 WINDOW_CHARS = 170
@@ -32,11 +43,11 @@ LIMIT = 2.4
 _MORE_IN_CALLS = 1.0
 # The same for half a line, where oddities of two kinds or more stand side by side.
 DENSE_CHARS = 40
-DENSE_LIMIT = 1.8
+DENSE_LIMIT = 1.7
 _DENSE_KINDS = 2
 # Weight that the telling kinds must bring before the supporting ones are looked for.
 _FLOOR = 1.4
-_DENSE_FLOOR = 0.7
+_DENSE_FLOOR = 0.6
 _MIN_CHARS = 24
 # Finds of one kind that are weighed; a text with more is decided by these.
 _MAX_FOUND = 500
@@ -104,17 +115,29 @@ _PAIR_KINDS = (
         rf"(?<![\w'-])(?P<again>{_any(_NEVER_TWICE)}|minus) (?P=again)(?![\w'-])",
     ),
     _kind("operator", 0.8, rf"[=+<>&*](?<=\w .)[=+<>&*]* (?:{_any(_AFTER_OPERATOR)})(?= )"),
-    _kind("cell", 0.8, rf"(?<=\| )(?:[)\]}}]+|{_any(_IN_CELL)})(?:--)?(?= \|)"),
-    _kind("suffix", 1.0, rf"(?:^|(?<=[\w,;)}}>|-] ))(?:{_any(SUFFIXES)})(?= )", cap=4),
+    _kind(
+        "cell",
+        0.8,
+        rf"(?<=\| )(?:[)\]}}]+|{_any(_IN_CELL)})(?:--)?(?= \|)"
+        r"|(?<=\|)[)\]}]+--? (?:[a-z]+ )?(?=\|)"
+        r"|(?<=\| )[(\[{] [a-z]{2,}(?= \|)",
+    ),
+    # `tion` is a word of Esperanto, never without another before it.
+    _kind(
+        "suffix", 1.1, rf"(?:^|(?<=[\w,;)}}>|-] ))(?<!ĉi )(?<!pri )(?:{_any(SUFFIXES)})(?= )", cap=4
+    ),
 )
 # What every odd cell begins with, faster to look for.
-_ODD_CELL = re.compile(rf"\| (?:[)\]}}]|(?:{_any(_IN_CELL)})(?:--)? \|)")
-_DASH = _kind("dash", 0.5, r"(?<![-\w])[A-Za-z]{2,14}--(?=[ |\n])(?! ?>)")
+_ODD_CELL = re.compile(
+    rf"\| (?:[)\]}}]|(?:{_any(_IN_CELL)})(?:--)? \||[(\[{{] [a-z]{{2,}} \|)|\|[)\]}}]+--? "
+)
+_DASH = _kind("dash", 0.6, r"(?<![-\w])[A-Za-z][a-z]{1,13}--(?=[ |\n])(?! ?>)")
 # What every such dash ends with, faster to look for.
 _DASH_END = re.compile(r"--(?<=[A-Za-z]{2}--)[ |\n]")
 _LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--"))
 _RUN = _kind("run", 0.8, r"(?<=[\w] )(?:,{2,}|_{3,}|#{3,}|;{2,}|:{3,}|\){2,}|\]{2,})(?= [\w])")
 _MARK_KINDS = (
+    _kind("heading marks twice", 0.8, r"^#{1,6} #{1,6} (?=\w)", ("# #",)),
     _kind("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])", ("$ ",)),
     _kind("heading twice", 0.8, r"#(?<!.#)#{0,5} (?P<head>\w{3,}) (?P=head)$", ("# ",)),
 )
@@ -134,9 +157,24 @@ _SUPPORTING_KINDS = (
 )
 _SWITCH = _Kind("switch", 0.75, re.compile(""), (), 6)
 _NEVER = _Kind("never side by side", 0.9, re.compile(""), (), 4)
+# The same where no language has both words.
+_NEVER_TONGUES = _Kind("never side by side, of two languages", 1.2, re.compile(""), (), 4)
+_BESIDE = _Kind("lone mark beside a small word", 1.0, re.compile(""), (), 4)
+_HUNG = _Kind("ending hung on a mark", 1.0, re.compile(""), (), 4)
+_STRANGER = _Kind("small word beside another script", 0.7, re.compile(""), (), 3)
+_TORN = _Kind("torn bracket", 0.9, re.compile(""), (), 3)
 # Kinds about words: thick marks alone are somebody's notation.
 _WORD_KINDS = frozenset(
-    {_SWITCH, _NEVER, *(k for k in _PAIR_KINDS if k.name in ("article", "twice", "suffix"))}
+    {
+        _SWITCH,
+        _NEVER,
+        _NEVER_TONGUES,
+        _STRANGER,
+        _BESIDE,
+        _HUNG,
+        _DASH,
+        *(k for k in _PAIR_KINDS if k.name in ("article", "twice", "suffix")),
+    }
     | {k for k in _PAIR_KINDS if k.name == "preposition"}
 )
 _CLOSED_WORD = _kind("closed word", 0.5, r"(?<=[^\W\d_] )[a-z]{2,12}\)(?= [^\W\d_])")
@@ -167,7 +205,9 @@ def debris(text: Text) -> str | None:
         return None
     for kind in _SUPPORTING_KINDS:
         odd.extend(_found(kind, prose))
-    odd.extend(o for o in _found(_CLOSER, prose) if _closes_nothing(prose, o[0]))
+    marks = {at for at, _, kind in odd if kind is _BESIDE}
+    closers = (o for o in _found(_CLOSER, prose) if o[0] not in marks)
+    odd.extend(o for o in closers if _closes_nothing(prose, o[0]))
     odd.sort(key=lambda o: o[:2])
     more = _MORE_IN_CALLS if in_call else 0.0
     found = _crowd(odd, LIMIT + more) if told >= _FLOOR else None
@@ -183,7 +223,9 @@ def debris(text: Text) -> str | None:
 
 def _crowd(odd: list[_Odd], limit: float) -> tuple[int, int] | None:
     """Where oddities crowd in two lines: first and last of them."""
-    best, begin, end = _heaviest([o for o in odd if o[2] is not _NEVER], WINDOW_CHARS)
+    best, begin, end = _heaviest(
+        [o for o in odd if o[2] not in (_NEVER, _NEVER_TONGUES)], WINDOW_CHARS
+    )
     return (begin, end) if best >= limit else None
 
 
@@ -196,7 +238,8 @@ def _dense_crowd(odd: list[_Odd], prose: str, limit: float) -> tuple[int, int] |
     kinds = {kind for at, _, kind in thick if begin <= at <= end}
     if best < limit or not kinds & _WORD_KINDS:
         return None
-    return (begin, end) if len(kinds) >= _DENSE_KINDS or _NEVER in kinds else None
+    alone = kinds & {_NEVER, _NEVER_TONGUES, _BESIDE, _HUNG}
+    return (begin, end) if len(kinds) >= _DENSE_KINDS or alone else None
 
 
 def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
@@ -215,13 +258,9 @@ def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
 
 
 def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
-    odd = holds_odd_pair(codes)
-    if odd or ("|" in signs and _ODD_CELL.search(prose)):
+    if holds_odd_pair(codes) or ("|" in signs and _ODD_CELL.search(prose)):
         for kind in _PAIR_KINDS:
             yield from _found(kind, prose)
-    if odd:
-        for start, end in odd_pairs(prose):
-            yield start, end, _NEVER
     if holds_run(codes):
         yield from _found(_RUN, prose)
     dashes = "--" in prose
@@ -232,9 +271,28 @@ def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
     for kind in _MARK_KINDS:
         if not kind.needs.isdisjoint(signs) and _may_find(kind, prose, signs):
             yield from _found(kind, prose)
+    if may_be_torn(prose, signs):
+        torn = islice(torn_brackets(prose), _MAX_FOUND)
+        yield from ((s, e, _TORN) for s, e in torn if _is_torn(prose, s))
+    if not prose.isascii() and holds_small_word(codes):
+        yield from ((s, e, _STRANGER) for s, e in islice(strangers(prose, signs), _MAX_FOUND))
+    yield from _by_the_words(prose, codes)
+
+
+def _by_the_words(prose: str, codes: bytes) -> Iterator[_Odd]:
+    """The finds of which the words' codes say whether they can be there."""
+    if holds_odd_pair(codes):
+        for start, end in odd_pairs(prose):
+            first, second = prose[start:end].split()
+            yield start, end, _NEVER if spoken_by(first) & spoken_by(second) else _NEVER_TONGUES
+    if holds_lone_mark(codes):
+        for start, end in islice(lone_marks(prose), _MAX_FOUND):
+            if _is_torn(prose, start):
+                yield start, end, _BESIDE
+    if holds_hung_ending(codes):
+        yield from ((s, e, _HUNG) for s, e in islice(hung_endings(prose), _MAX_FOUND))
     if may_switch(codes):
-        for start, end in switches(prose):
-            yield start, end, _SWITCH
+        yield from ((start, end, _SWITCH) for start, end in switches(prose))
 
 
 def _may_find(kind: _Kind, prose: str, signs: frozenset[str]) -> bool:
@@ -249,6 +307,10 @@ def _found(kind: _Kind, prose: str) -> Iterator[_Odd]:
 def _closes_a_rule(prose: str, at: int) -> bool:
     """True where dashes opened the line that dashes end: `--BEGIN--`."""
     return prose.startswith("--", prose.rfind("\n", 0, at) + 1)
+
+
+def _is_torn(prose: str, at: int) -> bool:
+    return prose[at] not in CLOSERS or _closes_nothing(prose, at)
 
 
 def _closes_nothing(prose: str, at: int) -> bool:

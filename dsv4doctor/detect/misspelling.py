@@ -14,6 +14,8 @@ _EXACTLY = re.compile(
 # One slip may be the model correcting the person's; three in one call are damage.
 MIN_SLIPS = 3
 _MAX_TOKENS = 400
+# Shorter words are one another's anagrams by chance.
+_MIN_SWAPPED = 3
 
 
 def misspelt(subject: Subject) -> str | None:
@@ -61,11 +63,11 @@ def _not_exactly(subject: Subject, values: list[str]) -> str | None:
 
 
 def _is_slip(word: str, other: str) -> bool:
-    """True when `word` is `other` with one inner letter lost, or two inner letters swapped."""
+    """True when `word` is `other` with one inner letter lost, or two letters but the first
+    swapped."""
     if word[0] != other[0] or word[-1] != other[-1]:
-        return (
-            len(word) == len(other) == 3 and word[0] == other[0] and sorted(word) == sorted(other)
-        )
+        swapped = word[:-2] + word[:-3:-1] == other
+        return swapped and len(word) >= _MIN_SWAPPED and word[0] == other[0]
     if len(word) + 1 == len(other) and len(other) >= 5:
         at = next(
             (i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), len(word)

@@ -16,13 +16,10 @@ from base64 import b85decode
 from collections.abc import Iterator, Mapping
 from itertools import product, repeat
 
+from dsv4doctor.detect.lone_marks import BESIDE, HUNG_ENDINGS, LONE, SUFFIXES
 from dsv4doctor.detect.neighbours_table import NEVER, WORDS
 from dsv4doctor.detect.switches import FUNCTION_WORDS, spoken_by
 
-SUFFIXES = (
-    "ing", "ings", "tion", "tions", "sion", "sions", "ization", "isation", "ment", "ments", "ness",
-    "ously", "ically", "ially", "ating", "ified", "ity", "ence", "ible",
-)  # fmt: skip
 _NEVER_TWICE = ("the", "of", "to", "by", "and", "is", "with", "for", "which", "so", "und", "then",
                 "minus")  # fmt: skip
 ARTICLES = ("the", "a", "an")
@@ -31,24 +28,27 @@ _MARKS = ":;,.=)|>"
 
 # No clause that `switches` looks at has more words between two function words.
 _CLAUSE_WORDS = 22
-_FURNITURE, _RUN, _SUFFIX, _MARK = 252, 253, 254, 255
+_HUNG, _LONE, _FURNITURE, _RUN, _SUFFIX, _MARK = range(250, 256)
 # Runs of one mark that stand alone, as no prose has them; longer ones are rules.
 _RUN_MARKS = {",": 2, "_": 3, "#": 3, ";": 2, ":": 3, ")": 2, "]": 2}
 _LONGEST_RUN = 24
 _FURNITURE_WORD = bytes([_FURNITURE])
 _LONE_SUFFIX, _LONE_RUN = bytes([_SUFFIX]), bytes([_RUN])
+_HUNG_ENDING = bytes([_HUNG])
 _COUNTED = tuple(WORDS.split())
 # Function words that the table knows nothing of have a code too: they tell a change of language.
-_FUNCTION = {*ARTICLES, *_NEVER_TWICE, *" ".join(FUNCTION_WORDS.values()).split()}
+_FUNCTION = {*ARTICLES, *_NEVER_TWICE, *BESIDE.split(), *" ".join(FUNCTION_WORDS.values()).split()}
 _SMALL = (*_COUNTED, *sorted(_FUNCTION - {*_COUNTED}))
 _CODES: dict[str, int] = {word: number for number, word in enumerate(_SMALL, 1)}
-assert len(_SMALL) < _FURNITURE
+assert len(_SMALL) < _HUNG
 _CODES |= dict.fromkeys(SUFFIXES, _SUFFIX)
 _CODES |= {"".join(m): _MARK for size in (1, 2, 3) for m in product(_MARKS, repeat=size)}
 _CODES |= dict.fromkeys(
     (mark * size for mark, least in _RUN_MARKS.items() for size in range(least, _LONGEST_RUN)),
     _RUN,
 )
+_CODES |= dict.fromkeys(LONE, _LONE)
+_CODES |= dict.fromkeys(HUNG_ENDINGS, _HUNG)
 # Words of a web page's furniture, never followed by a mark: see `foreign_content`.
 _CODES |= {
     spelt: _FURNITURE
@@ -84,17 +84,24 @@ def _odd_pairs() -> Iterator[bytes]:
         if code in articles:
             yield bytes((code, _MARK))
             yield bytes((code, _RUN))
+            yield bytes((code, _LONE))
         if code in twice:
             yield bytes((code, code))
 
 
 _ODD = frozenset(_odd_pairs())
+_SMALL_CODES = re.escape(bytes(sorted({_CODES[word] for word in BESIDE.split()})))
+_MARK_CODES = re.escape(bytes((_LONE, _RUN)))
+_BESIDE_MARK = re.compile(
+    b"[%b](?=[%b])|[%b][%b]" % (_MARK_CODES, _SMALL_CODES, _SMALL_CODES, _MARK_CODES), re.DOTALL
+)
+_ANY_SMALL = re.compile(b"[%b]" % _SMALL_CODES)
 _SIDE_BY_SIDE = re.compile(rb"[^\0](?=[^\0])", re.DOTALL)
 # One bit a language, for every code; what is no function word is in all of them.
 _LANGUAGE_BITS = {language: 1 << at for at, language in enumerate(FUNCTION_WORDS)}
 _SPOKEN = [-1] * 256
 for _word, _code in _CODES.items():
-    if _code < _SUFFIX:
+    if _code < _HUNG:
         _SPOKEN[_code] = sum(_LANGUAGE_BITS[language] for language in spoken_by(_word))
 _PAIR = re.compile(r"(?<![\w'’./_-])([^\W\d_]{1,8})(?:\n| )(?=([^\W\d_]{1,8})(?![\w'’/_-]|\.\w))")
 
@@ -128,6 +135,21 @@ def holds_odd_pair(codes: bytes) -> bool:
         if codes[at : at + 2] in _ODD:
             return True
     return False
+
+
+def holds_hung_ending(codes: bytes) -> bool:
+    """True where an ending that hangs on a mark is among them."""
+    return _HUNG_ENDING in codes
+
+
+def holds_lone_mark(codes: bytes) -> bool:
+    """True where a mark that no prose sets apart stands beside a small word."""
+    return _BESIDE_MARK.search(codes) is not None
+
+
+def holds_small_word(codes: bytes) -> bool:
+    """True where a small word of a Latin language that no other has is among them."""
+    return _ANY_SMALL.search(codes) is not None
 
 
 def may_switch(codes: bytes) -> bool:

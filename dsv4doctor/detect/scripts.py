@@ -58,6 +58,9 @@ _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\u200c\u200d]*")
 # What may stand between two words of one sentence without setting them apart: blanks, digits,
 # emoji.
 _OPEN_GAP = regex.compile(r"[ \t\d]*(?:[\p{Extended_Pictographic}\ufe0f\u200d][ \t]*)*")
+_LONGEST_GAP = 24
+# Two blanks set columns apart: an option and what it does.
+_COLUMN = "  "
 _MATH_LETTERS = 1
 
 
@@ -198,4 +201,6 @@ def _gap(text: str, runs: list[tuple[int, int, str]], left: int, right: int) -> 
     if left < 0 or right >= len(runs) or runs[left][2] == runs[right][2]:
         return None
     gap = text[runs[left][1] : runs[right][0]]
-    return gap if len(gap) <= 24 and _OPEN_GAP.fullmatch(gap) else None
+    if len(gap) > _LONGEST_GAP or _COLUMN in gap:
+        return None
+    return gap if _OPEN_GAP.fullmatch(gap) else None

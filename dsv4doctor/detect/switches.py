@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator
 # Function words and the languages that share them. Two in a row that no language shares are a
 # switch.
 FUNCTION_WORDS = {
-    "en": "the of and which with this that from have because their would about then",
+    "en": "die the of and which with this that from have because their would about then",
     "de": "und nicht mit ist das auf eine einen einem eines dem wird auch werden oder nach wie sich"
-    " durch der die unter über dann wenn sind zur zum",
+    " durch der die unter über dann wenn sind zur zum nie",
     "fr": "les dans pour avec sont une cette leur mais aussi nous vous est ces aux",
     "es": "los las pero luego para como muy más está este ustedes una",
     "it": "della che gli sono anche perché nella questo più di delle una",
     "pt": "não uma dos são também você mais pelo para como das está este destes sua quando",
     "nl": "het een niet voor naar wordt zijn ook of van werden wordt dan af der die",
-    "sv": "och att inte för som från är ett",
-    "da": "og af ikke til være som ett der",
+    "sv": "dem och att inte för som från är ett",
+    "da": "dem les og af ikke til være som ett der",
     "pl": "nie się jest przez oraz które dla ile",
     "tr": "bir ve için ile olarak değil",
     "gl": "para como este está dos das uma unha",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterable
 
 # Symbols of prose and mathematics come alone or in families; boxes, arrows, operators, emoji,
 # Braille and block elements are drawn with. What is left is what keyboards and code pages have at
@@ -12,10 +14,52 @@ _ODD = re.compile(f"[{''.join(sorted(ODD))}]")
 _RUN = re.compile(r"(?:[^\w\s]|[ﬀ-ﬆµªºƒ]|[ \t])+")
 MIN_SYMBOLS = 8
 MIN_DISTINCT = 5
+# Where blocks of symbols begin; a drawing, a formula or a row of arrows is made of one or two.
+_BLOCKS = (
+    0xA1, 0xC0, 0x2000, 0x2070, 0x20A0, 0x20D0, 0x2100, 0x2150, 0x2190, 0x2200, 0x2300, 0x2400,
+    0x2460, 0x2500, 0x2580, 0x25A0, 0x2600, 0x2700, 0x27C0, 0x27F0, 0x2800, 0x2900, 0x2980, 0x2A00,
+    0x2B00, 0x2C00,
+)  # fmt: skip
+_NO_SYMBOLS = frozenset(bisect_right(_BLOCKS, at) for at in (0xC0, 0x2000, 0x2070, 0x20D0, 0x2C00))
+_MIN_BLOCKS = 5
+# Share of a run's characters that must be such symbols, and blanks a symbol that part them.
+_MOSTLY = 0.8
+_PARTED = 0.25
+
+
+def blocks_of(chars: Iterable[str]) -> frozenset[int]:
+    """The blocks of symbols that the characters are of; none for letters and for ASCII."""
+    return frozenset(bisect_right(_BLOCKS, ord(c)) for c in chars if c > "\xa0") - _NO_SYMBOLS
+
+
+def may_be_noise(signs: frozenset[str]) -> bool:
+    """True where enough odd symbols, or symbols of enough blocks, are among the characters."""
+    if len(signs & ODD) >= MIN_DISTINCT:
+        return True
+    return len(signs) >= MIN_DISTINCT and len(blocks_of(signs)) >= _MIN_BLOCKS
 
 
 def symbol_noise(text: str) -> tuple[int, int] | None:
-    """The first run of at least eight odd symbols of five or more kinds; None if there is none."""
+    """The first run of at least eight odd symbols of five or more kinds, or of symbols of five
+    blocks; None if there is none."""
+    return _of_odd_ones(text) or _of_many_blocks(text)
+
+
+def _of_many_blocks(text: str) -> tuple[int, int] | None:
+    for match in _RUN.finditer(text):
+        if match.end() - match.start() < MIN_SYMBOLS or match.group().isascii():
+            continue
+        visible = "".join(match.group().split())
+        symbols = [char for char in visible if blocks_of(char)]
+        # A table of characters stands without blanks.
+        is_parted = match.group().count(" ") >= _PARTED * len(symbols)
+        enough = len(symbols) >= max(MIN_SYMBOLS, _MOSTLY * len(visible))
+        if is_parted and enough and len(blocks_of(symbols)) >= _MIN_BLOCKS:
+            return match.span()
+    return None
+
+
+def _of_odd_ones(text: str) -> tuple[int, int] | None:
     if len(_ODD.findall(text)) < MIN_SYMBOLS:
         return None
     for match in _RUN.finditer(text):

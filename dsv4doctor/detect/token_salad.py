@@ -14,6 +14,7 @@ https://github.com/vllm-project/vllm/issues/28830.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import regex
 
@@ -29,7 +30,7 @@ from dsv4doctor.detect.request import (
 )
 from dsv4doctor.detect.scripts import Splice, families_in, families_of, letters_of, splices
 from dsv4doctor.detect.subject import Subject, Text
-from dsv4doctor.detect.symbols import MIN_DISTINCT, ODD, symbol_noise
+from dsv4doctor.detect.symbols import may_be_noise, symbol_noise
 from dsv4doctor.label import Label
 
 # Foreign families spliced into one text. Three unrelated scripts in one sentence are nobody's
@@ -44,6 +45,13 @@ _STRAY = regex.compile(
     rf"(?<={_IDEOGRAPH}[ ]?)(?:the|which|of|ing|tion|that|was|were|with)(?=[ ]?{_IDEOGRAPH})"
 )
 _MIN_STRAYS = 2
+# A word beyond Latin right before a number, as in `x = 的3`: each by itself is somebody's name for
+# a variable or a numbered thing, several of unrelated scripts are nobody's.
+_GLUED = regex.compile(r"(?<![\p{L}\p{M}\d_.])(?!\p{Latin})\p{L}{1,3}(?=\d)")
+_BESIDE_DIGITS = frozenset({"Latin", "Greek"})
+_GLUED_FAMILIES = 2
+_MIN_GLUED = 3
+_MAX_GLUED = 200
 # Letters of a family from which a text is written in it too.
 _ESTABLISHED = 120
 _ALPHABETS = frozenset({"Cyrillic", "Greek", "Georgian", "Armenian", "Hebrew", "Arabic"})
@@ -76,7 +84,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
         yield from _bytes(subject, text)
         if not text.text.isascii():
             yield from _scripts(subject, text)
-            odd = len(text.prose_signs & ODD) >= MIN_DISTINCT
+            yield from _before_digits(subject, text)
+            odd = may_be_noise(text.prose_signs)
             if odd and (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
                 yield _seen(text, f"unrelated symbols, {span(text.prose, *found)}")
         what = debris(text)
@@ -91,6 +100,17 @@ def detect(subject: Subject) -> Iterator[Seen]:
             )
     if what := misspelt(subject):
         yield Seen(label=Label.TOKEN_SALAD, where="tool_calls", what=what)
+
+
+def _before_digits(subject: Subject, text: Text) -> Iterator[Seen]:
+    """Letters of several scripts glued before numbers: in code too, where nothing else is odd."""
+    if len(families_of(text.signs) - _BESIDE_DIGITS) < _GLUED_FAMILIES:
+        return
+    found = list(islice(_GLUED.finditer(text.text), _MAX_GLUED))
+    if len(families_of(m.group()[0] for m in found) - _BESIDE_DIGITS) < _GLUED_FAMILIES:
+        return
+    if len(found) >= _MIN_GLUED and not asks_for_languages(subject):
+        yield _seen(text, f"foreign letters before numbers, {span(text.text, *found[0].span())}")
 
 
 def _bytes(subject: Subject, text: Text) -> Iterator[Seen]:

@@ -51,6 +51,18 @@ FIRES = {
     ),
     "french and german by turns": reply("Le service est und nicht pour les auf eine dans der avec und sont."),
     "broken table": reply("## Keys Keys\n| Name | Na\n)-- of | | |\n| | then-- | were | | row\n| set-- | ) | and of"),
+    "table skeleton": reply("| Wert | N\n|)-- of |\n| | | sind-- the |\n## ## Wert\n| ( und | lamp |"),
+    "endings hung on marks": reply("tion);\n and_the ##ing } ,ity then 0x )->ers ment( with"),
+    "lone marks beside small words": reply("The worker waits ,- and the ); was of"),
+    "torn brackets and words": reply("Madrid});unset RowHandlerivent\n\n jaszcz //[[urelock 2-handed ~ poller($qux"),
+    "letters before numbers in code": reply("```python\nfor k in range(木7):\n    y = д2 * k + ก9\n```"),
+    "symbols of many blocks": reply("⌘ ¤ ¦¦ ∎ ⟂ ⎋ ░ ▚▚ ¬ ⌁ ¶ ⍟"),
+    "mojibake with bytes lost": reply("è¯·å…ˆæ£€æŸ¥é…ç½®æ–‡ä»¶ï¼Œç„¶åŽé‡å¯æœåŠ¡ã€‚"),
+    "a private-use character in a word": reply("The wor\ue0b0ker takes the next job."),
+    "the last two letters swapped": reply(
+        None, call("run_shell", {"command": "cd /opt/services && ./gralde buidl --rleease"}),
+        prompt="cd to /opt/services and run ./gradle build --release",
+    ),
     "in the reasoning": reply(None, reasoning="Ports are обычно 22 さらに 443 と the αρχείο, wait 端口 y luego छोड़ the 설정", finish="length"),
     "name in two scripts": reply(None, call("的read_file", {"path": "a"})),
     "words of the request misspelt": reply(
@@ -122,6 +134,13 @@ STAYS_QUIET = {
         None, call("run_shell", {"command": "make build"}), prompt="plese run make bulid"
     ),
     "man page": reply("ls [OPTION]... [FILE]...\n  -a, --all  do not ignore entries starting with .\n"),
+    "numbered in two scripts": reply("文件1、文件2 и файл3 лежат рядом.", prompt="Что тут лежит?"),
+    "brackets of code": reply("if (a) { b({c: [d]}) } else if (e) { f([g]);h() }\n});module.exports = x;"),
+    "a bracket talked about": reply("Type a } and the block ends; the ) of the call is missing, and the ] too."),
+    "hash with small words as keys": reply("my %o = (to => 'a', with => 'b', of => 'c', that => 'd');"),
+    "formula of many blocks": reply("∀x∈ℝ: x² ≥ 0 ⇒ ⌊x⌋ ≤ x ⟹ ¬(x > ∞) ∎"),
+    "icons of a font": reply("\uf015 Home \uf0c9 Menu \ue0a0 main"),
+    "esperanto": reply("Agordi ĉi tion kiel VERA por ke oni vidu ĉi tion kiel bildon. Pri tion kaj ĉi tion."),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
