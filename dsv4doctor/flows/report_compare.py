@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dsv4doctor.errors import UsageError
+from dsv4doctor.flows.countable import is_countable
 from dsv4doctor.flows.report_load import REPRO, LoadedRun
 from dsv4doctor.report.comparison import RunComparison, RunEntry
 from dsv4doctor.stats.decide import Looking, Rules, judge, overall
@@ -77,11 +77,11 @@ def _arm(name: str, run: LoadedRun) -> ArmOutcomes:
     """
     outcomes: dict[int, Outcome] = {}
     for record in run.records():
-        session: Any = record.get("session")
-        if not isinstance(session, int):
+        if not is_countable(record):
             continue
+        session: int = record["session"]
         outcomes.setdefault(session, None)
-        if not record.get("aborted") and not record.get("failure"):
-            outcomes[session] = bool(outcomes[session]) or bool(record.get("corrupted"))
+        if not record["aborted"] and not record["failure"]:
+            outcomes[session] = bool(outcomes[session]) or record["corrupted"]
     launch = tuple(outcomes[session] for session in sorted(outcomes))
     return ArmOutcomes(name=name, launches=(launch,))

@@ -295,7 +295,7 @@ def _comparison_section(
             rows=tuple(rows),
         ),
         Note(
-            text=f"Against {baseline.get('run_dir')}. `same` means within {margin:g} % either way; "
+            text=f"Against {baseline.get('run_dir')}. “same” means within {margin:g} % either way; "
             "the intervals hold together at 95 %, over blocks. How one launch of a server differs "
             "from the next is not in them."
         ),

@@ -185,7 +185,7 @@ def _decision(compared: RunComparison) -> Section:
     note = Note(
         text="Sessions are the unit; the test is exact and for runs looked at once (Holm over all "
         "pairs). Each run here is one launch at one time: what else changed between them is not "
-        "told apart from what you changed. `dsv4doctor ab` interleaves."
+        "told apart from what you changed. dsv4doctor ab interleaves them."
     )
     return Section(title=title, blocks=(Table(columns=columns, rows=rows), note))
 

@@ -20,6 +20,7 @@ from tests.report.test_html import hostile_report
 
 EXAMPLE = Path(__file__).parents[2] / "reports" / "examples" / "corrupted.html"
 WIDE, NARROW = 1280, 400
+PAPER = 794  # A4, in CSS pixels
 # What axe calls serious or critical keeps somebody from reading.
 GRAVE = {"serious", "critical"}
 
@@ -224,6 +225,14 @@ def test_dark_mode_is_dark_and_paper_is_white(page: Page, pages: dict[str, str])
     assert page.run("getComputedStyle(document.getElementById('filter')).display") == "none"
     page.media(prefers_color_scheme="light")
     assert page.pdf().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", ["example", "hostile"])
+def test_nothing_is_cut_off_on_paper(page: Page, pages: dict[str, str], name: str) -> None:
+    page.media(media="print")
+    page.open(pages[name], width=PAPER)
+    assert page.run("document.documentElement.scrollWidth") <= PAPER
+    page.media()
 
 
 def test_a_wedge_stands_out(page: Page, pages: dict[str, str]) -> None:
