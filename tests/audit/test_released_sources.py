@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "patching"))
 from planting import MEMORY_POOL, SWITCH, plant_bf16_store, remove_gate
+from released import fetch_wheel, unpack
 
 from dsv4doctor.audit.rule import AuditFinding
 from dsv4doctor.audit.source.gates import Standing
@@ -54,31 +50,18 @@ def release(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture(scope="module")
 def wheel(release: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp(f"source-{release}")
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder),
-         f"sglang==0.5.{release}"],
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    found = next(folder.glob("*.whl"), None)
-    if found is None:
-        pytest.skip(f"no wheel of sglang 0.5.{release}: {done.stderr.strip()[-200:]}")
-    return found
+    return fetch_wheel(f"0.5.{release}", tmp_path_factory.mktemp(f"source-{release}"))
 
 
 @pytest.fixture
 def tree(wheel: Path, tmp_path: Path) -> Path:
-    return unpack(wheel, tmp_path / "tree")
+    return sources_of(wheel, tmp_path / "tree")
 
 
-def unpack(wheel: Path, folder: Path) -> Path:
+def sources_of(wheel: Path, folder: Path) -> Path:
     """The files that are read, and the wheel's own list of its files."""
-    patterns = [f"sglang/{pattern.replace('**/', '*')}" for pattern in GLOBS]
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if name.endswith("/RECORD") or any(fnmatch.fnmatch(name, p) for p in patterns):
-                archive.extract(name, folder)
-    return folder
+    patterns = ["*/RECORD", *(f"sglang/{pattern.replace('**/', '*')}" for pattern in GLOBS)]
+    return unpack(wheel, folder, lambda name: any(fnmatch.fnmatch(name, p) for p in patterns))
 
 
 def audit(tree: Path, base: Path | None = None) -> TreeAudit:
@@ -162,7 +145,7 @@ def test_planted_edit_of_the_dsa_host_pool(wheel: Path, tree: Path, tmp_path: Pa
     # Without the switch it shows beside the unedited tree only.
     path.write_text(planted.replace(SWITCH, "PLAIN"))
     assert grave(audit(tree)) == []
-    (one,) = grave(audit(tree, unpack(wheel, tmp_path / "base")))
+    (one,) = grave(audit(tree, sources_of(wheel, tmp_path / "base")))
     assert one.finding.rule == "SRC-05"
 
 

@@ -24,7 +24,6 @@ REAL = (
     "sglang.srt.mem_cache.deepseek_v4_memory_pool",
     "sglang.kernels.ops.attention.dsv4.kv_layout",
 )
-STUBBED = ("sglang", "torch", "sgl_kernel", "triton", "msgspec", "numpy")
 TRUE = ("1", "true", "yes", "y")
 
 

@@ -11,12 +11,12 @@ import os
 import random
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from planting import CONFIGURATOR, MEMORY_POOL, SWITCH, plant_bf16_store, remove_gate
+from released import fetch_wheel, unpack
 
 from dsv4doctor.flows.patch import run_patch
 from dsv4doctor.flows.size_batch import size_row
@@ -43,25 +43,12 @@ def release(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(release: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp(f"wheel-{release}")
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder),
-         f"sglang=={release}"],
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    found = next(folder.glob("*.whl"), None)
-    if found is None:
-        pytest.skip(f"no wheel of sglang {release}: {done.stderr.strip()[-200:]}")
-    return found
+    return fetch_wheel(release, tmp_path_factory.mktemp(f"wheel-{release}"))
 
 
 @pytest.fixture
 def tree(wheel: Path, tmp_path: Path) -> Path:
-    with zipfile.ZipFile(wheel) as archive:
-        for name in NEEDED:
-            if name in archive.namelist():
-                archive.extract(name, tmp_path)
-    return tmp_path
+    return unpack(wheel, tmp_path, NEEDED.__contains__)
 
 
 def execute(tree: Path, index: str) -> dict[str, Any]:
