@@ -143,7 +143,9 @@ def _begins_call(subject: Subject, piece: Fragment, text: str) -> bool:
     if text[: piece.start].strip(_OPENER_END) if piece.start <= _MARGIN else True:
         return False
     name = _NAME.match(text, piece.start)
-    return name is None or name[1] in (subject.tools or {})
+    if name is None:
+        return "string=" in text[piece.start : piece.end]
+    return name[1] in (subject.tools or {})
 
 
 def _is_echoed_result(subject: Subject, piece: Fragment, text: str) -> bool:

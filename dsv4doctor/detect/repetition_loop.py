@@ -76,6 +76,7 @@ _WHOLE_SHARE = 0.95
 _LONG_UNIT = 100
 # Rounds after which a line of words is a loop even where code or data may repeat.
 _MANY_LINES = 60
+_MANY_WORDS_CHARS = 400
 # Brackets, quotes and the like in running prose stay below this share of its characters.
 _MARKS_SHARE = 0.04
 _NOTATION = b'<>{}[]()=;_|/\\"'
@@ -173,6 +174,9 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
     wordy = _is_wordy(unit) and not _is_list(unit) and not encoded
     if text.in_call and repeats >= _MANY_LINES and _is_statement(unit):
         return True
+    if text.in_call and covered < _MANY_WORDS_CHARS and not _is_sentence(unit):
+        # Files of one instruction or one word a line are made on purpose.
+        return False
     if text.code.covers(period.start + covered - 1) or (text.in_call and not wordy):
         return wordy and repeats >= 12 and covered >= 400 and _is_sentence(unit)
     if wordy:

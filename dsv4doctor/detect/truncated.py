@@ -38,7 +38,7 @@ _ERROR_HINTS = ("error", "upstream", "50")
 _DANGLING = re.compile(
     r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|is an?|of the)"
     r"|\b(?:an?|the|one) [a-z]+ that|\b(?:the|an?) [a-z]+ of|\b(?:such|as well|so long) as|\b(?:in order|due|according) to"
-    r"|\w,|(?:^|[.!?] )(?:The|These|Those|Its) [^.!?]{12,80} (?:are|is|was|were)"
+    r"|(?:\S+ ){10}\S*\w,|(?:^|[.!?] )(?:The|These|Those|Its) [^.!?]{12,80} (?:are|is|was|were)"
     r"|\b(?:und|oder|weil|dass|eine[mnrs]?)|\b(?:et|ou|parce que|afin de|une|dans les?)|\b(?:porque|una|para el|de los)"
     r"|\b(?:и|или|потому что|чтобы))$"
 )
