@@ -8,10 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sites import Connect, start_of
+from sites import (
+    HOSTILE,
+    Connect,
+    free_port,
+    one_role,
+    server_script,
+    start_baseline,
+    start_of,
+)
 from sshd import SshLab
 
-from dsv4doctor.deploy.document import HostEntry
+from dsv4doctor.deploy.document import Deployment, HostEntry
 from dsv4doctor.hosts.inventory import parse_host
 from dsv4doctor.hosts.local import LocalTransport
 from dsv4doctor.hosts.ssh import SshTransport
@@ -59,3 +67,16 @@ def processes(tmp_path: Path) -> Iterator[None]:
         # A number may belong to another process by now: the start time tells.
         if len(words) == 2 and start_of(words[0]) == words[1]:
             os.kill(int(words[0]), signal.SIGKILL)
+
+
+@pytest.fixture
+def running(host: HostEntry, tmp_path: Path) -> Iterator[tuple[Deployment, int]]:
+    """A deployment that runs with hostile words and variables, and its port."""
+    port = free_port()
+    deployment = one_role(host, server_script(tmp_path), port, *HOSTILE)
+    process = start_baseline(deployment, {"ODD": "it's $5\nand more", "DROPPED": "1"})
+    try:
+        yield deployment, port
+    finally:
+        process.kill()
+        process.wait()

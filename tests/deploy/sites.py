@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +22,24 @@ from dsv4doctor.deploy.document import (
     Role,
     RoleKind,
 )
+from dsv4doctor.deploy.launch import Launch
+from dsv4doctor.deploy.site import Site
 from dsv4doctor.hosts.transport import Transport
 
 Connect = Callable[[HostEntry], Transport]
+
+# Words that break under one layer of quoting too many or too few.
+HOSTILE = (
+    "a b",
+    "it's",
+    '"quoted"',
+    "$HOME `id` \\",
+    "--flag=x y",
+    "-dash",
+    "two\nlines",
+    "ÿ 深度",
+    "",
+)
 
 # Answers every GET with its own command line and environment; has a child, as SGLang has.
 SERVER = """
@@ -110,3 +128,42 @@ def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came to be"
         time.sleep(0.05)
+
+
+def site_of(deployment: Deployment, connect: Connect, run: str = "run-1") -> Site:
+    return Site(deployment=deployment, run=run, owner="/somewhere/run-1", connect=connect)
+
+
+def start_baseline(deployment: Deployment, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """The deployment as a person has started it."""
+    process = subprocess.Popen(
+        deployment.roles[0].argv,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    port = int(deployment.roles[0].argv[2])
+    wait_for(lambda: answers(port))
+    return process
+
+
+def answers(port: int) -> bool:
+    try:
+        ask(port)
+    except OSError:
+        return False
+    return True
+
+
+def held(deployment: Deployment, connect: Connect, run: str = "run-1") -> Site:
+    """A site under our experiment, its baselines recorded."""
+    site = site_of(deployment, connect, run)
+    site.take()
+    site.record()
+    return site
+
+
+def arm_of(baseline: Launch) -> Launch:
+    environment = {**baseline.environment, "ARM": "'x y'\n深"}
+    del environment["DROPPED"]
+    return replace(baseline, argv=(*baseline.argv, "--arm=on off"), environment=environment)

@@ -5,84 +5,34 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sites import Connect, ask, free_port, is_running, one_role, server_script, wait_for
+from sites import (
+    HOSTILE,
+    Connect,
+    arm_of,
+    ask,
+    free_port,
+    held,
+    is_running,
+    one_role,
+    server_script,
+    site_of,
+    start_baseline,
+    wait_for,
+)
 
 from dsv4doctor.deploy.document import Deployment, HostEntry
 from dsv4doctor.deploy.heart import Heart
 from dsv4doctor.deploy.keeper import HostHeld
-from dsv4doctor.deploy.launch import Launch
-from dsv4doctor.deploy.readiness import NotReady, server_args
-from dsv4doctor.deploy.site import Released, Site
+from dsv4doctor.deploy.site import Released
 from dsv4doctor.errors import UsageError
 from dsv4doctor.hosts.transport import HostError
-from dsv4doctor.target import parse_endpoint
 
 pytestmark = pytest.mark.usefixtures("processes")
-
-# What a server on a drowning machine may take.
-LIMIT_S = 60.0
-# Words that break under one layer of quoting too many or too few.
-HOSTILE = (
-    "a b",
-    "it's",
-    '"quoted"',
-    "$HOME `id` \\",
-    "--flag=x y",
-    "-dash",
-    "two\nlines",
-    "ÿ 深度",
-    "",
-)
-
-
-def site_of(deployment: Deployment, connect: Connect, run: str = "run-1") -> Site:
-    return Site(deployment=deployment, run=run, owner="/somewhere/run-1", connect=connect)
-
-
-def start_baseline(deployment: Deployment, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """The deployment as a person has started it."""
-    process = subprocess.Popen(
-        deployment.roles[0].argv,
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    port = int(deployment.roles[0].argv[2])
-    wait_for(lambda: answers(port))
-    return process
-
-
-def answers(port: int) -> bool:
-    try:
-        ask(port)
-    except OSError:
-        return False
-    return True
-
-
-@pytest.fixture
-def running(host: HostEntry, tmp_path: Path) -> tuple[Deployment, int]:
-    """A deployment that runs with hostile words and variables, and its port."""
-    port = free_port()
-    deployment = one_role(host, server_script(tmp_path), port, *HOSTILE)
-    process = start_baseline(deployment, {"ODD": "it's $5\nand more", "DROPPED": "1"})
-    try:
-        yield deployment, port
-    finally:
-        process.kill()
-        process.wait()
-
-
-def arm_of(baseline: Launch) -> Launch:
-    environment = {**baseline.environment, "ARM": "'x y'\n深"}
-    del environment["DROPPED"]
-    return replace(baseline, argv=(*baseline.argv, "--arm=on off"), environment=environment)
 
 
 def test_an_arm_is_started_as_asked_and_the_baseline_comes_back(
@@ -90,9 +40,7 @@ def test_an_arm_is_started_as_asked_and_the_baseline_comes_back(
 ) -> None:
     deployment, port = running
     before = ask(port)
-    site = site_of(deployment, connect)
-    site.take()
-    site.record()
+    site = held(deployment, connect)
     baseline = site.baselines["server"]
     assert baseline.was_running
     assert baseline.launch.argv == deployment.roles[0].argv
@@ -139,9 +87,7 @@ def test_the_deadman_puts_back_when_no_heartbeat_comes(
     running: tuple[Deployment, int], connect: Connect, tmp_path: Path
 ) -> None:
     deployment, port = running
-    site = site_of(deployment, connect)
-    site.take()
-    site.record()
+    site = held(deployment, connect)
     site.start_deadmen(3)
     with Heart(site, 3):
         site.apply({"server": arm_of(site.baselines["server"].launch)})
@@ -164,9 +110,7 @@ def test_the_deadman_puts_back_when_no_heartbeat_comes(
 def test_heartbeats_keep_the_deadman_quiet(
     running: tuple[Deployment, int], connect: Connect, tmp_path: Path
 ) -> None:
-    site = site_of(running[0], connect)
-    site.take()
-    site.record()
+    site = held(running[0], connect)
     site.start_deadmen(5)
     began = time.monotonic()
     with Heart(site, 5) as heart:  # for longer than the deadman's patience
@@ -178,69 +122,10 @@ def test_heartbeats_keep_the_deadman_quiet(
 
 
 @pytest.mark.parametrize("host", ["local"], indirect=True)
-def test_a_launch_that_dies_is_told_with_its_last_words_and_put_back(
-    running: tuple[Deployment, int], connect: Connect
-) -> None:
-    deployment, port = running
-    site = site_of(deployment, connect)
-    site.take()
-    site.record()
-    baseline = site.baselines["server"].launch
-    with pytest.raises(NotReady, match=r"died while starting.*out of memory"):
-        site.apply({"server": replace(baseline, argv=(*baseline.argv, "--die"))})
-    assert site.restore().done
-    assert "--die" not in ask(port)["argv"]
-    site.close()
-
-
-@pytest.mark.parametrize("host", ["local"], indirect=True)
-def test_a_launch_that_is_never_ready_is_given_up(
-    host: HostEntry, connect: Connect, tmp_path: Path
-) -> None:
-    port = free_port()
-    deployment = one_role(host, server_script(tmp_path), port, ready_s=3.0)
-    process = start_baseline(deployment, {})
-    site = site_of(deployment, connect)
-    site.take()
-    site.record()
-    baseline = site.baselines["server"].launch
-    with pytest.raises(NotReady, match="not ready within 3 s: the log line"):
-        site.apply({"server": replace(baseline, argv=(*baseline.argv, "--mute"))})
-    assert site.restore().done
-    assert "--mute" not in ask(port)["argv"]
-    site.close()
-    process.wait()
-
-
-@pytest.mark.parametrize("host", ["local"], indirect=True)
-def test_a_baseline_without_a_log_line_is_waited_for(
-    host: HostEntry, connect: Connect, tmp_path: Path
-) -> None:
-    port = free_port()
-    deployment = one_role(host, server_script(tmp_path), port, "--late")
-    role = deployment.roles[0]
-    role = replace(role, ready=replace(role.ready, log_line=""))
-    process = start_baseline(deployment, {"DROPPED": "1"})
-    site = site_of(replace(deployment, roles=(role,)), connect)
-    site.take()
-    site.record()
-    site.apply({"server": arm_of(site.baselines["server"].launch)})
-    assert site.restore().done
-    # The script has no line to wait for, and the server takes two seconds before it listens.
-    site.wait_for_baseline()
-    assert answers(port)
-    assert "argv" in server_args(parse_endpoint(role.url), patience_s=LIMIT_S)
-    site.close()
-    process.wait()
-
-
-@pytest.mark.parametrize("host", ["local"], indirect=True)
 def test_what_cannot_be_put_back_is_said_with_the_command(
     running: tuple[Deployment, int], connect: Connect, tmp_path: Path
 ) -> None:
-    site = site_of(running[0], connect)
-    site.take()
-    site.record()
+    site = held(running[0], connect)
     site.apply({"server": arm_of(site.baselines["server"].launch)})
     (tmp_path / "state" / "server" / "baseline.sh").write_text("exit 1\n")
     outcome = site.restore()
@@ -297,9 +182,7 @@ def test_two_hosts_are_both_put_back_when_one_connection_died(
     roles = tuple(replace(part.roles[0], name=f"server-{part.hosts[0].name}") for part in parts)
     deployment = Deployment(name="two", base_url=roles[0].url, hosts=hosts, roles=roles)
     processes = [start_baseline(part, {}) for part in parts]
-    site = site_of(deployment, connect)
-    site.take()
-    site.record()
+    site = held(deployment, connect)
     site.start_deadmen(60)
     site.apply(
         {r.name: replace(site.baselines[r.name].launch, argv=(*r.argv, "--arm")) for r in roles}
@@ -318,9 +201,7 @@ def test_the_restore_script_works_by_hand(
     running: tuple[Deployment, int], connect: Connect
 ) -> None:
     deployment, port = running
-    site = site_of(deployment, connect)
-    site.take()
-    site.record()
+    site = held(deployment, connect)
     site.start_deadmen(60)
     site.apply({"server": arm_of(site.baselines["server"].launch)})
     command = next(iter(site.keepers.values())).by_hand()
@@ -333,38 +214,12 @@ def test_the_restore_script_works_by_hand(
 
 
 @pytest.mark.parametrize("host", ["local"], indirect=True)
-def test_a_process_that_ignores_term_is_killed(
-    host: HostEntry, connect: Connect, tmp_path: Path
-) -> None:
-    port = free_port()
-    deployment = one_role(host, server_script(tmp_path), port)
-    deaf = (
-        "import signal, sys, runpy\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        f"sys.argv = sys.argv[1:]\nrunpy.run_path({str(tmp_path / 'server.py')!r}, run_name='x')\n"
-    )
-    argv = (sys.executable, "-c", deaf, str(tmp_path / "server.py"), str(port))
-    role = replace(deployment.roles[0], argv=argv, stop_timeout_s=1.0)
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, start_new_session=True)
-    wait_for(lambda: answers(port))
-    before = ask(port)
-    site = site_of(replace(deployment, roles=(role,)), connect)
-    site.take()
-    site.record()
-    site.apply({})
-    assert process.wait(timeout=5) == -signal.SIGKILL
-    assert not is_running(before["child"])
-    site.close()
-
-
-@pytest.mark.parametrize("host", ["local"], indirect=True)
 def test_a_host_that_rebooted_is_noticed_and_started_again(
     running: tuple[Deployment, int], connect: Connect, tmp_path: Path
 ) -> None:
     """Server and deadman are gone, what lies under the folder is still there."""
     deployment, port = running
-    site = site_of(deployment, connect)
-    site.take()
-    site.record()
+    site = held(deployment, connect)
     site.start_deadmen(60)
     site.apply({"server": arm_of(site.baselines["server"].launch)})
     state = tmp_path / "state"
@@ -397,12 +252,9 @@ def test_another_experiment_is_not_put_back_by_ours(
 ) -> None:
     """Ours was put back by its deadman while we slept, and somebody else has the host now."""
     deployment, port = running
-    first, second = site_of(deployment, connect), site_of(deployment, connect, "run-2")
-    first.take()
-    first.record()
+    first = held(deployment, connect)
     assert first.restore().done
-    second.take()
-    second.record()
+    second = held(deployment, connect, "run-2")
     second.apply({"server": arm_of(second.baselines["server"].launch)})
     outcome = first.restore()
     assert not outcome.done
