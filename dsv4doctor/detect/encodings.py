@@ -45,12 +45,24 @@ _PRIVATE = re.compile(r"(?<=[^\W\d_])[\ue000-\uf8ff]+(?=[^\W\d_])")
 _ANY_PRIVATE = re.compile("[\ue000-\uf8ff]")
 _REPLACED = re.compile(REPLACEMENT)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Every character that one of the patterns begins with or needs. What else was seen is kept as
+# sound: Unicode is finite.
+_SUSPECT = regex.compile(
+    rf"{_CONTROL.pattern}|[\ud800-\uf8ff{REPLACEMENT}锟烫屯鈥Ġ▁Ċ]"
+    rf"|{_LEADS.pattern}|{_UNASSIGNED.pattern}",
+    flags=regex.V1,
+)
+_SOUND: set[str] = set()
 
 
 def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, int, int]]:
     """(what it is, start, end) for every trace, kind by kind; `signs` are the text's."""
     # What one character tells is looked for among the distinct ones first.
-    distinct = "".join(signs)
+    doubtful = signs - _SOUND
+    if not doubtful:
+        return
+    distinct = "".join(doubtful)
+    _SOUND.update(_SUSPECT.sub("", distinct))
     if _CONTROL.search(distinct):
         yield from _told("a control character", _CONTROL, text)
     if text.isascii():

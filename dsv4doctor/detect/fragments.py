@@ -29,6 +29,7 @@ from dsv4doctor.detect.neighbours import (
     holds_odd_pair,
     holds_run,
     holds_small_word,
+    holds_suffix,
     may_switch,
     odd_pairs,
 )
@@ -127,6 +128,7 @@ _PAIR_KINDS = (
         "suffix", 1.1, rf"(?:^|(?<=[\w,;)}}>|-] ))(?<!ĉi )(?<!pri )(?:{_any(SUFFIXES)})(?= )", cap=4
     ),
 )
+_PAIR_MARKS = {"operator": frozenset("=+<>&*"), "cell": frozenset("|")}
 # What every odd cell begins with, faster to look for.
 _ODD_CELL = re.compile(
     rf"\| (?:[)\]}}]|(?:{_any(_IN_CELL)})(?:--)? \||[(\[{{] [a-z]{{2,}} \|)|\|[)\]}}]+--? "
@@ -135,10 +137,17 @@ _DASH = _kind("dash", 0.6, r"(?<![-\w])[A-Za-z][a-z]{1,13}--(?=[ |\n])(?! ?>)")
 # What every such dash ends with, faster to look for.
 _DASH_END = re.compile(r"--(?<=[A-Za-z]{2}--)[ |\n]")
 _LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--"))
-_RUN = _kind("run", 0.8, r"(?<=[\w] )(?:,{2,}|_{3,}|#{3,}|;{2,}|:{3,}|\){2,}|\]{2,})(?= [\w])")
+_RUN = _kind(
+    "run",
+    0.8,
+    r"(?:,(?<=\w ,),+|_(?<=\w _)__+|#(?<=\w #)##+|;(?<=\w ;);+|:(?<=\w :)::+|\)(?<=\w \))\)+"
+    r"|\](?<=\w \])\]+)(?= \w)",
+)
+_MONEY = _kind("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])")
+# What every such price ends with, faster to look for.
+_MONEY_END = re.compile(r"\$(?<=\d\$) [a-z]")
 _MARK_KINDS = (
     _kind("heading marks twice", 0.8, r"^#{1,6} #{1,6} (?=\w)", ("# #",)),
-    _kind("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])", ("$ ",)),
     _kind("heading twice", 0.8, r"#(?<!.#)#{0,5} (?P<head>\w{3,}) (?P=head)$", ("# ",)),
 )
 _SUPPORTING_KINDS = (
@@ -185,7 +194,9 @@ _LOOSE_KINDS = (
     _kind("loose mark", 0.5, r"(?<=[\w,;)}|_>-] )(?!- )[,;)}\]|_=>*-]{1,3}(?= \S)", cap=3),
 )
 _CLOSER = _kind(
-    "closer", 0.7, r"(?<=[\w,.\]}] )[)\]}]+[;,.]?(?=[ \n]|\Z)|(?<=[a-z]{2})\)(?= [a-z|])"
+    "closer",
+    0.7,
+    r"[)\]}](?<=[\w,.\]}] .)[)\]}]*[;,.]?(?=[ \n]|\Z)|\)(?<=[a-z]{2}.)(?= [a-z|])",
 )
 # Brackets this far back can be what a closer closes.
 _BRACKET_REACH = 400
@@ -258,16 +269,23 @@ def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
 
 
 def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
-    if holds_odd_pair(codes) or ("|" in signs and _ODD_CELL.search(prose)):
+    odd = holds_odd_pair(codes)
+    if odd or ("|" in signs and _ODD_CELL.search(prose)):
         for kind in _PAIR_KINDS:
-            yield from _found(kind, prose)
+            if _may_hold(kind, signs, codes):
+                yield from _found(kind, prose)
     if holds_run(codes):
         yield from _found(_RUN, prose)
-    dashes = "--" in prose
+    dashes = "-" in signs and "--" in prose
     if dashes and _DASH_END.search(prose):
         yield from (o for o in _found(_DASH, prose) if not _closes_a_rule(prose, o[0]))
-    if (")- " in prose or "]- " in prose) or (dashes and _may_find(_LINE_HEAD, prose, signs)):
+    closed = "-" in signs and not signs.isdisjoint(")]")
+    if (closed and (")- " in prose or "]- " in prose)) or (
+        dashes and _may_find(_LINE_HEAD, prose, signs)
+    ):
         yield from _found(_LINE_HEAD, prose)
+    if "$" in signs and _MONEY_END.search(prose):
+        yield from _found(_MONEY, prose)
     for kind in _MARK_KINDS:
         if not kind.needs.isdisjoint(signs) and _may_find(kind, prose, signs):
             yield from _found(kind, prose)
@@ -276,12 +294,12 @@ def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
         yield from ((s, e, _TORN) for s, e in torn if _is_torn(prose, s))
     if not prose.isascii() and holds_small_word(codes):
         yield from ((s, e, _STRANGER) for s, e in islice(strangers(prose, signs), _MAX_FOUND))
-    yield from _by_the_words(prose, codes)
+    yield from _by_the_words(prose, codes, odd=odd)
 
 
-def _by_the_words(prose: str, codes: bytes) -> Iterator[_Odd]:
+def _by_the_words(prose: str, codes: bytes, *, odd: bool) -> Iterator[_Odd]:
     """The finds of which the words' codes say whether they can be there."""
-    if holds_odd_pair(codes):
+    if odd:
         for start, end in odd_pairs(prose):
             first, second = prose[start:end].split()
             yield start, end, _NEVER if spoken_by(first) & spoken_by(second) else _NEVER_TONGUES
@@ -296,7 +314,19 @@ def _by_the_words(prose: str, codes: bytes) -> Iterator[_Odd]:
 
 
 def _may_find(kind: _Kind, prose: str, signs: frozenset[str]) -> bool:
-    return any(needed <= signs and hint in prose for hint, needed in kind.hints)
+    # A loop, since `any` over a generator costs more than the searches themselves.
+    for hint, needed in kind.hints:  # noqa: SIM110
+        if needed <= signs and hint in prose:
+            return True
+    return False
+
+
+def _may_hold(kind: _Kind, signs: frozenset[str], codes: bytes) -> bool:
+    """False where a pair kind surely is not in the text: its mark, or its lone suffix, is not."""
+    if kind.name == "suffix":
+        return holds_suffix(codes)
+    marks = _PAIR_MARKS.get(kind.name)
+    return marks is None or not marks.isdisjoint(signs)
 
 
 def _found(kind: _Kind, prose: str) -> Iterator[_Odd]:

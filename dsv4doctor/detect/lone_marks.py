@@ -55,7 +55,8 @@ _ARTICLE = re.compile(r"(?<!\w)(?:[Aa]|[Tt]he|an|no|each|every) \Z")
 _REACH = 12
 _HUNG_TOKEN = re.compile(r"(?<!\S)\S{3,16}(?!\S)")
 # Closing brackets between two words, and brackets that open before one: torn out of code.
-_CLOSED_ON = re.compile(r"(?<![)\]}])[)\]}]{2,6};?(?=[a-z]{2})")
+# Two brackets come first, so that the search can look for them.
+_CLOSED_ON = re.compile(r"[)\]}][)\]}](?<![)\]}]..)[)\]}]{0,4};?(?=[a-z]{2})")
 _OPENED_ON = re.compile(r"(?<![/({\[])[/({\[]{2,6}(?=[a-z]{3})|(?<=[a-z])\((?=[%$&~][a-z]{2})")
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
 # Small words that a language beyond Latin has right beside its own: it borrows names, not these.

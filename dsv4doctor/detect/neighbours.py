@@ -34,7 +34,7 @@ _RUN_MARKS = {",": 2, "_": 3, "#": 3, ";": 2, ":": 3, ")": 2, "]": 2}
 _LONGEST_RUN = 24
 _FURNITURE_WORD = bytes([_FURNITURE])
 _LONE_SUFFIX, _LONE_RUN = bytes([_SUFFIX]), bytes([_RUN])
-_HUNG_ENDING = bytes([_HUNG])
+_HUNG_ENDING, _LONE_MARK = bytes([_HUNG]), bytes([_LONE])
 _COUNTED = tuple(WORDS.split())
 # Function words that the table knows nothing of have a code too: they tell a change of language.
 _FUNCTION = {*ARTICLES, *_NEVER_TWICE, *BESIDE.split(), *" ".join(FUNCTION_WORDS.values()).split()}
@@ -96,13 +96,21 @@ _BESIDE_MARK = re.compile(
     b"[%b](?=[%b])|[%b][%b]" % (_MARK_CODES, _SMALL_CODES, _SMALL_CODES, _MARK_CODES), re.DOTALL
 )
 _ANY_SMALL = re.compile(b"[%b]" % _SMALL_CODES)
-_SIDE_BY_SIDE = re.compile(rb"[^\0](?=[^\0])", re.DOTALL)
+_SIDE_BY_SIDE = re.compile(rb"[^\0]{2,}", re.DOTALL)
+# Rows of small words that hold no odd pair: most are short and come again and again.
+_SOUND_ROWS: set[bytes] = set()
+_MAX_SOUND_ROWS = 20_000
+_LONGEST_ROW = 64
 # One bit a language, for every code; what is no function word is in all of them.
 _LANGUAGE_BITS = {language: 1 << at for at, language in enumerate(FUNCTION_WORDS)}
 _SPOKEN = [-1] * 256
 for _word, _code in _CODES.items():
     if _code < _HUNG:
         _SPOKEN[_code] = sum(_LANGUAGE_BITS[language] for language in spoken_by(_word))
+# Function words that only some languages have.
+_SPEAKING = re.compile(
+    b"[" + b"".join(re.escape(bytes([code])) for code in range(256) if _SPOKEN[code] >= 0) + b"]"
+)
 _PAIR = re.compile(r"(?<![\w'’./_-])([^\W\d_]{1,8})(?:\n| )(?=([^\W\d_]{1,8})(?![\w'’/_-]|\.\w))")
 
 
@@ -126,14 +134,26 @@ def holds_run(codes: bytes) -> bool:
     return _LONE_RUN in codes
 
 
+def holds_suffix(codes: bytes) -> bool:
+    """True where a suffix stands by itself among them."""
+    return _LONE_SUFFIX in codes
+
+
 def holds_odd_pair(codes: bytes) -> bool:
     """True where a pair never seen, a suffix by itself or a doubled small word is among them."""
     if _LONE_SUFFIX in codes:
         return True
-    for match in _SIDE_BY_SIDE.finditer(codes):
-        at = match.start()
-        if codes[at : at + 2] in _ODD:
-            return True
+    rows = _SIDE_BY_SIDE.findall(codes)
+    if _SOUND_ROWS.issuperset(rows):
+        return False
+    for row in rows:
+        if row not in _SOUND_ROWS:
+            if any(row[at : at + 2] in _ODD for at in range(len(row) - 1)):
+                return True
+            if len(_SOUND_ROWS) >= _MAX_SOUND_ROWS:
+                _SOUND_ROWS.clear()
+            if len(row) <= _LONGEST_ROW:
+                _SOUND_ROWS.add(row)
     return False
 
 
@@ -144,7 +164,8 @@ def holds_hung_ending(codes: bytes) -> bool:
 
 def holds_lone_mark(codes: bytes) -> bool:
     """True where a mark that no prose sets apart stands beside a small word."""
-    return _BESIDE_MARK.search(codes) is not None
+    marked = _LONE_MARK in codes or _LONE_RUN in codes
+    return marked and _BESIDE_MARK.search(codes) is not None
 
 
 def holds_small_word(codes: bytes) -> bool:
@@ -159,15 +180,14 @@ def may_switch(codes: bytes) -> bool:
         languages &= _SPOKEN[code]
     if languages:
         return False
-    last, far = -1, 0
-    for code in codes:
-        spoken = _SPOKEN[code]
-        if spoken < 0:
-            far += 1
-        elif not spoken & last and far <= _CLAUSE_WORDS:
+    last, end = -1, 0
+    for match in _SPEAKING.finditer(codes):
+        at = match.start()
+        spoken = _SPOKEN[codes[at]]
+        near = at - end <= _CLAUSE_WORDS
+        if near and not spoken & last:
             return True
-        else:
-            last, far = (spoken & last if far <= _CLAUSE_WORDS else spoken) or spoken, 0
+        last, end = (spoken & last if near else spoken) or spoken, at + 1
     return False
 
 

@@ -20,7 +20,10 @@ _BLOCKS = (
     0x2460, 0x2500, 0x2580, 0x25A0, 0x2600, 0x2700, 0x27C0, 0x27F0, 0x2800, 0x2900, 0x2980, 0x2A00,
     0x2B00, 0x2C00,
 )  # fmt: skip
-_NO_SYMBOLS = frozenset(bisect_right(_BLOCKS, at) for at in (0xC0, 0x2000, 0x2070, 0x20D0, 0x2C00))
+_ASCII_BLOCK = -1
+_NO_SYMBOLS = frozenset(
+    {_ASCII_BLOCK, *(bisect_right(_BLOCKS, at) for at in (0xC0, 0x2000, 0x2070, 0x20D0, 0x2C00))}
+)
 _MIN_BLOCKS = 5
 # Share of a run's characters that must be such symbols, and blanks a symbol that part them.
 _MOSTLY = 0.8
@@ -29,7 +32,18 @@ _PARTED = 0.25
 
 def blocks_of(chars: Iterable[str]) -> frozenset[int]:
     """The blocks of symbols that the characters are of; none for letters and for ASCII."""
-    return frozenset(bisect_right(_BLOCKS, ord(c)) for c in chars if c > "\xa0") - _NO_SYMBOLS
+    return frozenset(map(_BLOCK_OF.__getitem__, chars)) - _NO_SYMBOLS
+
+
+class _Blocks(dict[str, int]):
+    """Every character's block, looked up once; Unicode is finite, and so is this table."""
+
+    def __missing__(self, char: str) -> int:
+        block = self[char] = bisect_right(_BLOCKS, ord(char)) if char > "\xa0" else _ASCII_BLOCK
+        return block
+
+
+_BLOCK_OF = _Blocks()
 
 
 def may_be_noise(signs: frozenset[str]) -> bool:
