@@ -26,7 +26,8 @@ from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.topic import is_off_topic
 from dsv4doctor.label import Label
 
-_CUE = r"(?:sessions?|codes?|users?|customers?|tickets?|conversations?|chats?|clients?|tenants?|id|for|case|ref)\W{1,3}$"
+_CUE = r"(sessions?|codes?|users?|customers?|tickets?|conversations?|chats?|clients?|tenants?|id|for|case|ref)\W{1,3}$"
+_RECORD_CUES = frozenset(["ticket", "tickets", "case", "ref", "id"])
 _IDENTITY = re.compile(
     r"^(tenant|user|customer|client|org|team|account|project|workspace|session|company|member|student|patient)"
     r"([-_.]?)(\w{1,24})$",
@@ -78,12 +79,16 @@ def _marker(subject: Subject) -> Iterator[Seen]:
     if not own:
         return
     shape = re.compile(rf"(?<![\w-]){_shape_of(own)}(?![\w-])")
+    asked = subject.prompt.lower()
     for text in subject.texts:
         for match in shape.finditer(text.text):
             token = match.group()
             cued = re.search(
                 _CUE, text.text[max(0, match.start() - 16) : match.start()], re.IGNORECASE
             )
+            if cued and (cued[1] or "").lower() in _RECORD_CUES and cued[1].lower() in asked:
+                # A tracker's key, where the request speaks of tickets or cases itself.
+                continue
             if token != own and token not in subject.prompt and (cued or match.start() <= 1):
                 what = f"a session's mark, and not this one's ({own}), {span(text.text, *match.span())}"
                 yield _seen(text.where, what)

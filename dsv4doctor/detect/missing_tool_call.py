@@ -41,6 +41,12 @@ _NAMED_CALL = re.compile(
     r"|\n\W{0,4}(?:arguments|args|parameters|params|input)\W{0,3}\n\s+\w+:)",
     re.IGNORECASE | re.MULTILINE,
 )
+_ENGLISH_GLUE = re.compile(
+    r"\b(?:the|is|are|this|these|here|following|of|to|and|for|your|with)\b", re.I
+)
+# Prose: no markup, paths, keys or numbers, which open data and not a step.
+_LETTERS_ONLY = re.compile(r"[^<>{}\[\]()=|/\\#*_`\d]+")
+_COLON_WORDS = 4
 # Where one would look for a call written as text: its first and last lines.
 _EDGE = 2000
 _THINK_BLOCK = re.compile(
@@ -149,6 +155,9 @@ def _announced(subject: Subject) -> Iterator[Seen]:
         if announces_action(sentence) and not _ASKS_FOR_SPEECH.search(subject.prompt):
             yield _seen(subject, "content", f"announces a step and stops: {sentence[:80]!r}")
             return
+        if _opens_something(subject, sentence) and not _ASKS_FOR_SPEECH.search(subject.prompt):
+            yield _seen(subject, "content", f"ends on a colon: {sentence[:80]!r}")
+            return
         if content.rstrip().endswith(("?", "？")):
             return
     reasoning = subject.reasoning.text
@@ -159,6 +168,17 @@ def _announced(subject: Subject) -> Iterator[Seen]:
             return
     if not subject.has_visible_content and announces_action(thought):
         yield _seen(subject, "reasoning_content", f"announces a step and stops: {thought[:80]!r}")
+
+
+def _opens_something(subject: Subject, sentence: str) -> bool:
+    """True for a last sentence that ends on a colon, in a language whose announcements are not all
+    known here: what should follow is the call. In English it may as well be a list that was cut."""
+    if not sentence.endswith((":", "：")) or sentence.isascii() or _ENGLISH_GLUE.search(sentence):
+        return False
+    if subject.content.code.covers(len(subject.content.text.rstrip()) - 1):
+        return False
+    long_enough = len(sentence.split()) >= _COLON_WORDS or len(sentence) >= _COLON_WORDS * 4
+    return long_enough and _LETTERS_ONLY.fullmatch(sentence) is not None
 
 
 def _seen(subject: Subject, where: str, what: str, *, leads: bool = False) -> Seen:

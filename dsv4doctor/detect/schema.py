@@ -30,9 +30,9 @@ def first_error(schema: Mapping[str, Any], value: dict[str, Any]) -> str | None:
         if plain is not None and plain.passes(value):
             return None
         key = json.dumps(schema, sort_keys=True)
+        validator = _validator(key)
     except (TypeError, ValueError, RecursionError):
         return None
-    validator = _validator(key)
     return None if validator is None else _first(validator, value)
 
 
@@ -66,7 +66,7 @@ def _validator(key: str) -> Any:
     from jsonschema.validators import extend, validator_for
     from referencing import Registry
 
-    schema = json.loads(key)
+    schema = _with_null(json.loads(key)) if '"nullable"' in key else json.loads(key)
     kind = validator_for(schema, default=Draft202012Validator)
     try:
         kind.check_schema(schema)
@@ -76,6 +76,20 @@ def _validator(key: str) -> Any:
         return None
     timed = extend(kind, {"pattern": _pattern})
     return timed(schema, registry=Registry())
+
+
+def _with_null(schema: Any) -> Any:
+    """The schema with OpenAPI's `nullable: true`, which many tools have, in JSON Schema's words."""
+    if isinstance(schema, list):
+        return [_with_null(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    said = {name: _with_null(member) for name, member in schema.items()}
+    if schema.get("nullable") is True and isinstance(said.get("type"), str):
+        said["type"] = [said["type"], "null"]
+        if isinstance(said.get("enum"), list):
+            said["enum"] = [*said["enum"], None]
+    return said
 
 
 def _pattern(_validator: Any, pattern: Any, instance: Any, _schema: Any) -> Iterator[Any]:

@@ -46,6 +46,10 @@ _DANGLING = re.compile(
 _DANGLING_CHINESE = re.compile(
     r"[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
 )
+# A sentence that opens a list or a block, and nothing behind it.
+_OPEN_COLON = re.compile(
+    r"\b(?:are|is|following|follows|these|below|this)(?: [a-z]+){0,3}:$", re.IGNORECASE
+)
 _MIN_WORDS = 5
 # How far back a sentence without an end is read.
 _REACH = 140
@@ -91,6 +95,9 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
         yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
         return
     if "\n" in text.strip() or len(last_line.split()) < _MIN_WORDS or not text[:1].isupper():
+        return
+    if _OPEN_COLON.search(last_line):
+        yield _seen("content", f"stops at a colon, {span(last_line, 0, len(last_line))}")
         return
     if match := _DANGLING.search(last_line[-_REACH:]):
         yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
