@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsv4doctor.differential.arms import ARMS, ArmName
-from dsv4doctor.differential.readings import Case
+from dsv4doctor.differential.readings import Case, Reading
 from dsv4doctor.differential.standing import CauseStanding, Conclusion, Standing, conclude, judge
 from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, EXIT_UNDECIDED
 from dsv4doctor.finding import Certainty, Evidence, Finding, Severity
@@ -61,11 +61,7 @@ def body_of(case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
         "symptoms": sorted(symptom.value for symptom in case.symptoms),
         "causes": [] if verdict == Conclusion.HEALTHY else considered,
         "considered": considered,
-        "arms": [
-            _arm(reading_arm.name, case, facts)
-            for reading_arm in sorted(ARMS, key=lambda arm: _place(case, arm.name))
-            if case.reading(reading_arm.name) is not None
-        ],
+        "arms": [_arm(reading, facts.runs.get(reading.arm)) for reading in case.readings],
         "not_run": [arm.name.value for arm in ARMS if case.reading(arm.name) is None],
         "notes": [*facts.notes, *([facts.problem] if facts.problem else [])],
         "interrupted": facts.interrupted,
@@ -83,11 +79,6 @@ def verdict_of(case: Case, facts: DiagnoseFacts) -> str:
     return concluded.value
 
 
-def _place(case: Case, arm: ArmName) -> int:
-    names = [reading.arm for reading in case.readings]
-    return names.index(arm) if arm in names else len(names)
-
-
 def _cause(each: CauseStanding, plan: DiagnosePlan) -> dict[str, Any]:
     return {
         "name": each.cause.name.value,
@@ -100,12 +91,10 @@ def _cause(each: CauseStanding, plan: DiagnosePlan) -> dict[str, Any]:
     }
 
 
-def _arm(name: ArmName, case: Case, facts: DiagnoseFacts) -> dict[str, Any]:
-    reading, run = case.reading(name), facts.runs.get(name)
-    assert reading is not None
-    spec = next(arm for arm in ARMS if arm.name is name)
+def _arm(reading: Reading, run: ArmRun | None) -> dict[str, Any]:
+    spec = next(arm for arm in ARMS if arm.name is reading.arm)
     shown: dict[str, Any] = {
-        "name": name.value,
+        "name": reading.arm.value,
         "changes": spec.changes,
         "said": reading.said,
         "e_stays": round(reading.stays, 3),
