@@ -16,11 +16,12 @@ from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.checksum.probe_sites import Ask, Site
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows.checksum import Targets
+from dsv4doctor.flows.checksum_live_body import body_of
 from dsv4doctor.flows.checksum_live_find import begin_watch
 from dsv4doctor.flows.checksum_live_findings import findings_of
 from dsv4doctor.flows.checksum_live_plan import LivePlan
 from dsv4doctor.flows.checksum_live_ranks import RankWatch, Watch
-from dsv4doctor.flows.checksum_live_verdict import Seen, body_of, exit_code_of, verdict_of
+from dsv4doctor.flows.checksum_live_verdict import Seen, exit_code_of, verdict_of
 from dsv4doctor.flows.repro_drive import Work
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.load.events import Wedge, WedgeAfter

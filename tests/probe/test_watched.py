@@ -18,9 +18,10 @@ from dsv4doctor.artifacts.manifest import NewRun
 from dsv4doctor.artifacts.store import RunDirectory
 from dsv4doctor.checksum.probe_sites import Site
 from dsv4doctor.flows.checksum import Targets
+from dsv4doctor.flows.checksum_live_body import body_of
 from dsv4doctor.flows.checksum_live_find import begin_watch
 from dsv4doctor.flows.checksum_live_plan import LivePlan
-from dsv4doctor.flows.checksum_live_verdict import Seen, body_of, verdict_of
+from dsv4doctor.flows.checksum_live_verdict import Seen, verdict_of
 from dsv4doctor.flows.repro_drive import Work
 from dsv4doctor.flows.repro_plan import ReproPlan
 from dsv4doctor.probe.hicache import HicacheHops
