@@ -185,6 +185,7 @@ _WORD_KINDS = frozenset(
         *(k for k in _PAIR_KINDS if k.name in ("article", "twice", "suffix")),
     }
     | {k for k in _PAIR_KINDS if k.name == "preposition"}
+    | {k for k in _SUPPORTING_KINDS if k.name == "torn name"}
 )
 _CLOSED_WORD = _kind("closed word", 0.5, r"(?<=[^\W\d_] )[a-z]{2,12}\)(?= [^\W\d_])")
 # Counted only where oddities stand thick: by themselves any text has them.

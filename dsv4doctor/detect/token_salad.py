@@ -2,7 +2,8 @@
 
 Seen: words of several writing systems spliced into one sentence, replacement characters and
 mojibake, control or unassigned characters, runs of unrelated symbols, sentence fragments and word
-pieces that no grammar allows, the words of the request misspelt in a call.
+pieces that no grammar allows, letters where their script forbids them, the words of the request
+misspelt in a call.
 Why: attention that reads wrong entries, or a broken detokenizer, degrades words first.
 Confirm: repeat the request at temperature 0, alone: a model fault comes back, a cache fault does
 not.
@@ -22,6 +23,7 @@ from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
 from dsv4doctor.detect.fragments import debris
 from dsv4doctor.detect.misspelling import misspelt
+from dsv4doctor.detect.orthography import misspelt_script
 from dsv4doctor.detect.quoting import Spans, quoted_spans
 from dsv4doctor.detect.request import (
     asks_for_languages,
@@ -83,7 +85,11 @@ def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
         yield from _bytes(subject, text)
         if not text.text.isascii():
-            yield from _scripts(subject, text)
+            foreign = families_of(text.prose_signs) - {"Latin"}
+            yield from _scripts(subject, text, foreign)
+            breach = misspelt_script(text.prose, foreign) if foreign else None
+            if breach and not asks_for_nonsense(subject):
+                yield _seen(text, f"spellings no script allows, {span(text.prose, *breach)}")
             yield from _before_digits(subject, text)
             odd = may_be_noise(text.prose_signs)
             if odd and (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
@@ -143,9 +149,8 @@ def _talks_of_encodings(prompt: str) -> bool:
     return any(word.lower() in lowered for word in _ENCODING_TALK)
 
 
-def _scripts(subject: Subject, text: Text) -> Iterator[Seen]:
+def _scripts(subject: Subject, text: Text, foreign: frozenset[str]) -> Iterator[Seen]:
     prose = text.prose
-    foreign = families_of(text.prose_signs) - {"Latin"}
     if not foreign or (len(foreign) == 1 and _is_at_home(subject, foreign, prose)):
         return
     what = _broken_scripts(subject, prose)

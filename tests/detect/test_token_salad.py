@@ -63,6 +63,14 @@ FIRES = {
         None, call("run_shell", {"command": "cd /opt/services && ./gralde buidl --rleease"}),
         prompt="cd to /opt/services and run ./gradle build --release",
     ),
+    "pieces of hindi": reply("सर्वर िप ुन ाकर ्यव खोल ें तिक ाइ फ", prompt="सर्वर क्यों रुका?"),
+    "pieces of thai": reply("เปิด ิก์ ัล ่อง ไฟล ์บริ ุณ", prompt="ทำไมหยุด"),
+    "pieces of hebrew": reply("קובץםפתח שירותשוב נתיבךאת הגדרוףלך", prompt="למה נעצר?"),
+    "single letters of korean": reply("서버ㅏㅣㄱ를 재ㅅㅗ시작 하ㄴ면 됩ㄴㅏ니다", prompt="재시작?"),
+    "identifier pieces in prose": reply(
+        "The lease ends at IndexOuterwidgetparse }}> setTimeoffby ___ newt ]); BACKwalk monthlyamento.", prompt="lease?"
+    ),
+    "pieces of greek": reply("δίσκοςαρχ θύρ σειράςλεπτ του καςμε", prompt="Γιατί σταμάτησε;"),
     "in the reasoning": reply(None, reasoning="Ports are обычно 22 さらに 443 と the αρχείο, wait 端口 y luego छोड़ the 설정", finish="length"),
     "name in two scripts": reply(None, call("的read_file", {"path": "a"})),
     "words of the request misspelt": reply(
@@ -141,6 +149,10 @@ STAYS_QUIET = {
     "formula of many blocks": reply("∀x∈ℝ: x² ≥ 0 ⇒ ⌊x⌋ ≤ x ⟹ ¬(x > ∞) ∎"),
     "icons of a font": reply("\uf015 Home \uf0c9 Menu \ue0a0 main"),
     "esperanto": reply("Agordi ĉi tion kiel VERA por ke oni vidu ĉi tion kiel bildon. Pri tion kaj ĉi tion."),
+    "laughter in korean": reply("ㅋㅋㅋ 재시작ㅋㅋ하면 됩니다 ㅠㅠ", prompt="재시작?"),
+    "one slip in marathi": reply("न सीडी राॅम अधिक माहिती साठी ही फाईल पहा.", prompt="काय झाले?"),
+    "vowel signs named": reply("In Devanagari ◌ि and ◌ु are vowel signs; 'ा' is the long one.", prompt="Which are vowel signs?"),
+    "hebrew drawn from right to left": reply("נקת טלק ץורע ןורכזה םיצבקה ןיב", prompt="x"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",

@@ -137,12 +137,14 @@ def put(text: str, fault: str, rng: random.Random) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """One kind of fault: what it has to be labelled, how often of 1, and how it is made."""
+    """One kind of fault: what it has to be labelled, how often of 1, how it is made, and which
+    texts it is put into (any, or those written in one script)."""
 
     name: str
     label: str
     floor: float
     make: _Make
+    takes: Callable[[str], bool] = lambda text: True
 
 
 def _leak(piece: str) -> _Make:
@@ -185,6 +187,17 @@ def _half_opener(text: str, rng: random.Random) -> Record:
 def _in_value(text: str, rng: random.Random) -> Record:
     closer = "</｜DSML｜parameter>"
     return called({"path": "a", "content": text + closer[: rng.randint(3, len(closer))]})
+
+
+def _beside_call(piece: str) -> _Make:
+    """Markup left in the content while the call itself came out well."""
+
+    def make(text: str, rng: random.Random) -> Record:
+        made = called({"path": "a", "content": text})
+        made["response"]["content"] = piece
+        return made
+
+    return make
 
 
 def _thought(text: str) -> Record:
@@ -241,19 +254,52 @@ def _pieces(size: int) -> _Make:
     return make
 
 
+def _cuts(words: list[str], size: int, rng: random.Random) -> str:
+    """Pieces cut at random from words, half of them glued to the one before."""
+    made = ""
+    while len(made) < size:
+        word = rng.choice(words)[:14]
+        at = rng.randrange(len(word))
+        made += (" " if rng.random() < 0.55 else "") + word[at : at + rng.randint(1, 5)]
+    return made
+
+
 def _random_cuts(size: int) -> _Make:
-    """Pieces cut at random from the text's own words: what no rule about words can tell well."""
+    """Pieces of the text's own words: what no rule about words can tell well."""
+    return lambda text, rng: record(put(text, _cuts(text.split(), size, rng), rng))
 
-    def make(text: str, rng: random.Random) -> Record:
-        words = text.split()
-        made = ""
-        while len(made) < size:
-            word = rng.choice(words)[:14]
-            at = rng.randrange(len(word))
-            made += (" " if rng.random() < 0.55 else "") + word[at : at + rng.randint(1, 5)]
-        return record(put(text, made, rng))
 
-    return make
+# Scripts by the first and last of their letters; recall of 0.95 is asked from which length on.
+ONE_SCRIPT = {
+    "Devanagari": ("\u0904", "\u097f", 120),
+    "Bengali": ("\u0980", "\u09ff", 120),
+    "Tamil": ("\u0b80", "\u0bff", 120),
+    "Thai": ("\u0e00", "\u0e7f", 120),
+    "Hebrew": ("\u05d0", "\u05ea", 300),
+    "Arabic": ("\u0620", "\u06ff", None),
+    "Greek": ("\u0386", "\u03ff", None),
+    "Cyrillic": ("\u0400", "\u04ff", None),
+    "Hangul": ("\uac00", "\ud7a3", None),
+    "Han": ("\u4e00", "\u9fff", None),
+}
+
+
+def _written_in(first: str, last: str) -> Callable[[str], bool]:
+    """Whether most letters of a text are of one script."""
+
+    def takes(text: str) -> bool:
+        letters = [char for char in text if char.isalpha()]
+        return 2 * sum(first <= char <= last for char in letters) > len(letters)
+
+    return takes
+
+
+def _one_script(size: int, first: str, last: str) -> _Make:
+    """Random cuts of a text's own words, less what is in them of other scripts and marks."""
+    foreign = re.compile(f"[^{first}-{last}]+")
+    return lambda text, rng: record(
+        put(text, _cuts(foreign.sub(" ", text).split(), size, rng), rng)
+    )
 
 
 def _mojibake(text: str, rng: random.Random) -> Record:
@@ -325,6 +371,45 @@ def injections() -> tuple[Injection, ...]:
             "malformed_arguments",
             0.98,
             lambda t, r: called(json.dumps(json.dumps({"path": "a", "content": t}))),
+        ),
+        Injection(
+            "arguments: an opening brace alone",
+            "malformed_arguments",
+            0.98,
+            lambda t, r: called("{"),
+        ),
+        Injection(
+            "arguments: cut with markup inside",
+            "malformed_arguments",
+            0.98,
+            lambda t, r: called(
+                json.dumps({"path": "a", "content": t[:300] + "</｜DSML｜inv"})[:-2]
+            ),
+        ),
+        Injection(
+            "schema: NaN as a string",
+            "schema_violation",
+            0.98,
+            lambda t, r: called({"path": "a", "content": t, "mode": "NaN"}),
+        ),
+        Injection("DSML: whole block beside the call", "dsml_leak", 0.98, _beside_call(BLOCK)),
+        Injection(
+            "DSML: half opener beside the call",
+            "dsml_leak",
+            0.98,
+            _beside_call("<DSML｜tool_calls>"),
+        ),
+        Injection(
+            "DSML: opener beside the call",
+            "dsml_leak",
+            0.98,
+            _beside_call("<｜DSML｜function_calls>"),
+        ),
+        Injection(
+            "forced call dropped, nothing left",
+            "missing_tool_call",
+            0.98,
+            lambda t, r: record("", tools=[TOOL], tool_choice="required"),
         ),
         Injection("schema: empty", "schema_violation", 0.98, lambda t, r: called("{}")),
         Injection(
@@ -400,13 +485,24 @@ def injections() -> tuple[Injection, ...]:
             Injection(
                 f"salad: word pieces, {size}",
                 "token_salad",
-                {30: 0.8}.get(size, 0.95),
+                0.95,
                 _pieces(size),
             )
         )
         made.append(
             Injection(f"salad: random cuts, {size}", "token_salad", 0.0, _random_cuts(size))
         )
+    for script, (first, last, told_from) in ONE_SCRIPT.items():
+        for size in (30, 60, 120, 300):
+            made.append(
+                Injection(
+                    f"salad: cuts in {script}, {size}",
+                    "token_salad",
+                    0.95 if told_from and size >= told_from else 0.0,
+                    _one_script(size, first, last),
+                    _written_in(first, last),
+                )
+            )
     made += [
         Injection(
             "salad: U+FFFD",

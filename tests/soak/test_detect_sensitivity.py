@@ -26,6 +26,7 @@ def usable(piece: Piece) -> bool:
 def recall(injection: Injection, texts: list[str], samples: int, seed: int = 0) -> float:
     """The share of samples that carry the injection's label, primary or not."""
     rng = random.Random(f"{seed}-{injection.name}")
+    texts = [text for text in texts if injection.takes(text)]
     hits = 0
     for _ in range(samples):
         made = injection.make(rng.choice(texts), rng)

@@ -1,0 +1,95 @@
+"""Spellings that a script itself forbids: what pieces of words look like once they are glued.
+
+A vowel sign needs a consonant before it, a final form ends its word, an accent is due, letters of
+Korean stand in syllables. One breach is a slip, or somebody naming the sign; two near each other
+are written by nobody. Alphabets without laws of place (Latin, Cyrillic) and ideographs tell
+nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import regex
+
+# Two breaches this near each other belong together: a line of prose.
+_NEAR_CHARS = 80
+_MAX_FOUND = 500
+
+# The ten scripts of India that share one layout of 128 code points: vowel signs at 3E-4C, the sign
+# that mutes a vowel at 4D. After either no vowel sign can stand; those from 45 on may be written in
+# two halves.
+_INDIC_BLOCKS = range(0x0900, 0x0D80, 0x80)
+_MUTED = "".join(chr(block + 0x4D) for block in _INDIC_BLOCKS)
+_VOWEL_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x4C)}" for block in _INDIC_BLOCKS)
+_WHOLE_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x44)}" for block in _INDIC_BLOCKS)
+# Marks of scripts whose marks always follow a letter; a dotted circle or a quotation shows them.
+_MARKED = r"[\u0900-\u0dff\u0e80-\u109f\u1780-\u17d3]"
+_SHOWN = "◌'\"‘“(/"
+_ABUGIDA = (
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?!\s|\Z)"
+    f"|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}]"
+)
+# Thai: marks above and below and the vowels written after a consonant, those written before one.
+_THAI = (
+    rf"(?<![\u0e01-\u0e4e{_SHOWN}])[\u0e30-\u0e3a\u0e47-\u0e4e](?!\s|\Z)"
+    r"|[\u0e40-\u0e44](?=[\u0e30-\u0e3a\u0e41-\u0e44\u0e47-\u0e4e]|\s*\Z)"
+    r"|[\u0e30\u0e32\u0e33][\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]|[\u0e48-\u0e4b]{2}"
+    r"|[\u0e34-\u0e39][\u0e30\u0e32-\u0e39]|[\u0e30\u0e33][\u0e30\u0e32\u0e33]"
+)
+# A vowel before a consonant: a Greek word with two of them has syllables enough to bear an accent.
+_SYLLABLE = "[αεηιουω][βγδζθκλμνξπρστφχψ]"
+_GREEK = (
+    r"ς(?=[α-ωά-ώ])|(?<=[α-ωά-ώ]{2})σ(?![\w'’.·-])"
+    rf"|(?<![\w'’.-])(?=[α-ω]*{_SYLLABLE}[α-ω]*{_SYLLABLE})[α-ω]{{6,20}}(?![\w'’.-])"
+)
+_HEBREW = r"(?<=[א-ת])[ךםןףץ](?=[א-ת])|(?<=[א-ת]{2})[כמנצ](?![\w'’\"״׳.־-])"
+_ARABIC = (
+    r"ة(?=[\u0621-\u064a])|(?<=\s)ة(?=\s)"
+    r"|(?<![\u0610-\u06ff\u200c\u200d])[ةؤى](?=[\u0621-\u064a])"
+)
+# Laughter and sobs are written in single letters.
+_HANGUL = "(?<=[가-힣])(?:(?![ㅋㅎㅠㅜㅡㅇ])[ㄱ-ㅣ]){1,4}(?=[가-힣])"
+_KANA = r"(?<![\u3041-\u30ff\uff66-\uff9f])[ゃゅょャュョ]"
+_ABUGIDAS = (
+    "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil", "Telugu", "Kannada",
+    "Malayalam", "Sinhala", "Lao", "Khmer", "Myanmar",
+)  # fmt: skip
+_BREACHES = {
+    family: regex.compile(breach)
+    for family, breach in {
+        **dict.fromkeys(_ABUGIDAS, _ABUGIDA),
+        "Thai": _THAI,
+        "Greek": _GREEK,
+        "Hebrew": _HEBREW,
+        "Arabic": _ARABIC,
+        "Hangul": _HANGUL,
+        "CJK": _KANA,
+    }.items()
+}
+_FINAL_FIRST = regex.compile("(?<![א-ת])[ךםןףץ](?=[א-ת])")
+_FINAL_LAST = regex.compile("(?<=[א-ת])[ךםןףץ](?![א-ת])")
+
+
+def misspelt_script(prose: str, families: frozenset[str]) -> tuple[int, int] | None:
+    """Where two spellings that their script forbids stand near each other; None if they do not."""
+    for family in sorted(families & _BREACHES.keys()):
+        if family == "Hebrew" and _is_drawn(prose):
+            continue
+        last = -_NEAR_CHARS
+        for start, end in _found(_BREACHES[family], prose):
+            if start - last < _NEAR_CHARS:
+                return last, end
+            last = start
+    return None
+
+
+def _is_drawn(prose: str) -> bool:
+    """True for Hebrew stored as a screen without bidirectional text draws it: words begin with the
+    forms that should end them."""
+    return len(_FINAL_FIRST.findall(prose)) > len(_FINAL_LAST.findall(prose))
+
+
+def _found(pattern: regex.Pattern[str], prose: str) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in islice(pattern.finditer(prose), _MAX_FOUND))
