@@ -114,47 +114,14 @@ def ssh(tmp_path: Path) -> Iterator[SshLab]:
         lab.stop()
 
 
-@pytest.fixture
-def deployed(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A lab that a person has started by hand, and the file that describes it."""
-    argv = [
-        *COMMAND, "lab", "serve", "--enable-hierarchical-cache", "--device-pages", "120",
-        "--slack-ms", "0.1", "--itl-ms", "0", "--ttft-ms", "0",
-    ]  # fmt: skip
-    process = subprocess.Popen(
-        argv,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, INDEX_K: "1", "HF_TOKEN": "hf_secret_of_the_operator"},
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    base_url = json.loads(process.stdout.readline())["base_url"]
-    port = base_url.rpartition(":")[2]
-    # The relaunched process needs the port that the first one drew.
-    process.kill()
-    process.wait()
-    process = subprocess.Popen(
-        [*argv, "--port", port],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, INDEX_K: "1", "HF_TOKEN": "hf_secret_of_the_operator"},
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    file = tmp_path / "deployment.toml"
-    file.write_text(
-        f"""
+DEPLOYMENT = """
 name = "gpu7"
 base_url = "{base_url}"
 
 [[hosts]]
 name = "gpu7"
 ssh = "gpu7"
-state_dir = "{tmp_path}/state"
+state_dir = "{state_dir}"
 
 [[roles]]
 name = "server"
@@ -165,13 +132,42 @@ url = "{base_url}"
 stop_timeout_s = 5.0
 ready = {{ timeout_s = 60.0 }}
 """
-    )
+
+
+def started(*more: str) -> tuple[subprocess.Popen[bytes], str]:
+    """A lab as a person starts it by hand, and its root."""
+    process = subprocess.Popen(
+        [
+            *COMMAND, "lab", "serve", "--enable-hierarchical-cache", "--device-pages", "120",
+            "--slack-ms", "0.1", "--itl-ms", "0", "--ttft-ms", "0", *more,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, INDEX_K: "1", "HF_TOKEN": "hf_secret_of_the_operator"},
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    return process, json.loads(process.stdout.readline())["base_url"]
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A lab that a person has started by hand, and the file that describes it."""
+    process, base_url = started()
+    # The relaunched process needs the port that the first one drew.
+    process.kill()
+    process.wait()
+    process, base_url = started("--port", base_url.rpartition(":")[2])
+    state = tmp_path / "state"
+    file = tmp_path / "deployment.toml"
+    file.write_text(DEPLOYMENT.format(base_url=base_url, state_dir=state))
     try:
         yield base_url, file
     finally:
         process.kill()
         process.wait()
-        note = tmp_path / "state" / "server" / "pid"
+        note = state / "server" / "pid"
         if note.exists():
             subprocess.run(["kill", "-9", note.read_text().split()[0]], check=False)
 
