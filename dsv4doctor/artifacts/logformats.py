@@ -113,9 +113,14 @@ def _unwrapped(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Mapping) and not (value.keys() & {"choices", "messages", "meta_info"}):
         for key in _BODY_KEYS:
             inner = value.get(key)
-            if isinstance(inner, Mapping) or (isinstance(inner, str) and inner.lstrip()[:1] == "{"):
+            if isinstance(inner, Mapping) or (isinstance(inner, str) and _is_body(inner)):
                 return _unwrapped(inner, depth + 1)
     return value
+
+
+def _is_body(text: str) -> bool:
+    """True for a string that holds a JSON object or a captured event stream."""
+    return text.lstrip().startswith(("{", "data:", "event:", ": "))
 
 
 def _from_any_reply(

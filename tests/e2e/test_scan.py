@@ -47,6 +47,13 @@ def test_envelope_and_findings(tmp_path: Path) -> None:
     assert document["scan"]["records"][1]["evidence"]
 
 
+def test_an_empty_log_says_nothing_about_any_response(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    done = _scan(tmp_path / "empty.jsonl")
+    assert done.returncode == 0
+    assert b"no response was read" in done.stderr
+
+
 def test_clean_is_code_0(tmp_path: Path) -> None:
     document = scan_json(write_lines(tmp_path / "a.jsonl", record("Fine.")), code=0)
     assert document["verdict"] == "clean"
