@@ -18,7 +18,7 @@ from dsv4doctor.lab.layouts import PAGE_TOKENS
 from dsv4doctor.lab.pd.decode import DecodeEngine
 from dsv4doctor.lab.pd.prefill import PrefillEngine
 from dsv4doctor.lab.pd.wire import Handover
-from dsv4doctor.lab.probe_state import LabProbe
+from dsv4doctor.lab.probe_state import LabProbe, ProbedRank
 from dsv4doctor.lab.probing import PREFILL, probed_decode, probed_engine
 from dsv4doctor.lab.requests import EngineRequest, Generation, Room
 from dsv4doctor.session import SessionScript
@@ -30,6 +30,17 @@ SMALL = {"prefill_batch_requests": 4, "device_pages": 130, "slack_ms": 0.3}
 SESSIONS = 14
 TURNS = 5
 POOLS = ("index_k", "c4")
+# Observed by hand, without an engine.
+LONE_RANK = ProbedRank(
+    role="aggregated",
+    version="0.5.20",
+    layout="fp8",
+    layers=1,
+    pages=4,
+    page_bytes={"index_k": 8448},
+    page_tokens=256,
+    hops=frozenset({protocol.STORE, protocol.READ}),
+)
 # (pool, request, layer, place in the request, device page)
 Stale = tuple[str, str, int, int, int]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lab_sessions import run, scripts
 from probed import (
+    LONE_RANK,
     SESSIONS,
     SMALL,
     armed,
@@ -23,7 +24,7 @@ from probed import (
 from dsv4doctor import probe_protocol as protocol
 from dsv4doctor.lab.config import EngineConfig
 from dsv4doctor.lab.engine import Engine
-from dsv4doctor.lab.probe_state import LabProbe, ProbedRank
+from dsv4doctor.lab.probe_state import LabProbe
 from dsv4doctor.lab.probing import probed_engine
 from dsv4doctor.tracing.ledger import Outcome
 from dsv4doctor.tracing.trace import Trace
@@ -192,19 +193,9 @@ def test_a_flip_is_refused_where_nothing_is_observed() -> None:
 
 
 def test_records_wait_for_those_before_them_and_stay_until_they_are_released() -> None:
-    rank = ProbedRank(
-        role="aggregated",
-        version="0.5.20",
-        layout="fp8",
-        layers=1,
-        pages=4,
-        page_bytes={"index_k": 8448},
-        page_tokens=256,
-        hops=frozenset({protocol.STORE, protocol.READ}),
-    )
     import numpy as np
 
-    probe = armed(LabProbe(rank))
+    probe = armed(LabProbe(LONE_RANK))
     first = probe.launch(protocol.STORE, "index_k", (0,), page=1)
     second = probe.launch(protocol.READ, "index_k", (0,), page=1)
     page = np.zeros(8448, dtype=np.uint8)

@@ -13,25 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from probed import armed
+from probed import LONE_RANK, armed
 
 from dsv4doctor import probe_protocol as protocol
 from dsv4doctor.checksum.probe_relay import relay
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.lab import probe_socket
 from dsv4doctor.lab.probe_socket import ProbeSocket
-from dsv4doctor.lab.probe_state import LabProbe, ProbedRank
-
-RANK = ProbedRank(
-    role="aggregated",
-    version="0.5.20",
-    layout="fp8",
-    layers=1,
-    pages=4,
-    page_bytes={"index_k": 8448},
-    page_tokens=256,
-    hops=frozenset({protocol.STORE, protocol.READ}),
-)
+from dsv4doctor.lab.probe_state import LabProbe
 
 
 @pytest.fixture
@@ -55,7 +44,7 @@ def ask(path: Path, *requests: object) -> list[dict[str, object]]:
 
 
 def test_every_request_on_a_line_has_its_answer_on_a_line(folder: Path) -> None:
-    with ProbeSocket(LabProbe(RANK), folder) as listener:
+    with ProbeSocket(LabProbe(LONE_RANK), folder) as listener:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         said, refused, armed_, drained = ask(
             listener.path, protocol.status(), b"\xff no JSON", protocol.arm("x"), protocol.drain()
@@ -75,7 +64,7 @@ def test_a_client_that_does_not_read_is_dropped_and_others_are_served(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probe_socket, "_UNREAD_S", 0.2)
-    probe = armed(LabProbe(RANK))
+    probe = armed(LabProbe(LONE_RANK))
     for page in range(20_000):
         entry = probe.launch(protocol.STORE, "index_k", (0,), page=page)
         assert entry is not None
@@ -97,7 +86,7 @@ def test_a_client_that_does_not_read_is_dropped_and_others_are_served(
 
 
 def test_retired_for_good_nothing_is_left(folder: Path) -> None:
-    with ProbeSocket(LabProbe(RANK), folder) as listener:
+    with ProbeSocket(LabProbe(LONE_RANK), folder) as listener:
         assert ask(listener.path, protocol.arm("x", to_file=True))[0]["ok"]
         assert len(list(folder.iterdir())) == 2
         assert ask(listener.path, protocol.retire())[0]["ok"]
@@ -107,7 +96,7 @@ def test_retired_for_good_nothing_is_left(folder: Path) -> None:
 def test_the_file_has_the_records_that_a_drain_has(folder: Path) -> None:
     import numpy as np
 
-    probe = LabProbe(RANK)
+    probe = LabProbe(LONE_RANK)
     with ProbeSocket(probe, folder) as listener:
         ask(listener.path, protocol.arm("x", to_file=True))
         for page in range(5):
@@ -125,12 +114,12 @@ def test_the_file_has_the_records_that_a_drain_has(folder: Path) -> None:
 def test_a_folder_that_cannot_be_is_refused_in_words(folder: Path) -> None:
     too_long = folder / ("x" * 120)
     with pytest.raises(DoctorError, match="cannot be made") as raised:
-        ProbeSocket(LabProbe(RANK), too_long)
+        ProbeSocket(LabProbe(LONE_RANK), too_long)
     assert "DSV4DOCTOR_PROBE_DIR" in raised.value.hint
 
 
 def test_the_relay_asks_every_socket_of_a_folder_and_knows_old_ones(folder: Path) -> None:
-    with ProbeSocket(LabProbe(RANK), folder) as listener:
+    with ProbeSocket(LabProbe(LONE_RANK), folder) as listener:
         old = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         old.bind(str(folder / "old.sock"))
         old.close()
