@@ -203,9 +203,12 @@ def _leave_closed_pipe() -> int:
 
 
 def _tell(problem: str, hint: str = "") -> None:
-    lines = [f"dsv4doctor: {' '.join(problem.split())}"]
+    from dsv4doctor.cli.console import SAID_CHARS
+    from dsv4doctor.safetext import one_line  # what a server or a file said may be in it
+
+    lines = [f"dsv4doctor: {one_line(' '.join(problem.split()), SAID_CHARS)}"]
     if hint:
-        lines.append(f"  try: {hint}")
+        lines.append(f"  try: {one_line(hint, SAID_CHARS)}")
     try:
         print("\n".join(lines), file=sys.stderr, flush=True)
     except UnicodeEncodeError:

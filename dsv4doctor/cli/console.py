@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 100  # columns of a rendering that goes to a file or a CI log
 # Fewer show nothing of a table; more than a screen has only costs blanks.
 _NARROWEST, _WIDEST = 20, 1000
+SAID_CHARS = 4000  # more than any message of ours
 
 
 def asked_width() -> int | None:
@@ -52,7 +53,9 @@ def stderr_console(*, no_color: bool = False) -> Console:
 
 def say(text: str) -> None:
     """One line on stderr, in the program's name; a closed stderr is nobody's error."""
+    from dsv4doctor.safetext import one_line
+
     try:
-        print(f"dsv4doctor: {text}", file=sys.stderr, flush=True)
+        print(f"dsv4doctor: {one_line(text, SAID_CHARS)}", file=sys.stderr, flush=True)
     except (BrokenPipeError, ValueError):
         return

@@ -72,6 +72,9 @@ def scan(
         _print(result, no_color=no_color)
     if output is not None:
         say(f"verdicts written to {output}")
+    totals = result.body["totals"]
+    if result.is_whole and not totals["records"] + totals["failures"] + totals["aborted_by_us"]:
+        say("no response was read: that says nothing about any")
     if not result.is_whole:
         say("interrupted; what had been read is counted above. Run it again to read the rest")
     raise typer.Exit(result.exit_code)

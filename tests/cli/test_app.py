@@ -106,6 +106,14 @@ def test_bad_usage_is_two_lines_and_code_2(
     assert "Traceback" not in done.stderr
 
 
+def test_what_a_name_holds_does_nothing_to_the_terminal() -> None:
+    done = doctor("report", "run\x1b[31m\u202e\nx")
+    assert done.returncode == 2
+    said, step = done.stderr.splitlines()
+    assert said == "dsv4doctor: there is no run directory run\\x1b[31m\\u202e x"
+    assert step.startswith("  try: ")
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     # The reader is gone before the first byte: nothing depends on how fast either of them starts.
     command = f"{sys.executable} -m dsv4doctor size --json"

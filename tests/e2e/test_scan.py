@@ -49,7 +49,7 @@ def test_envelope_and_findings(tmp_path: Path) -> None:
 
 def test_an_empty_log_says_nothing_about_any_response(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
-    done = _scan(tmp_path / "empty.jsonl")
+    done = scan(tmp_path / "empty.jsonl")
     assert done.returncode == 0
     assert b"no response was read" in done.stderr
 
