@@ -106,6 +106,11 @@ FORMS: dict[str, tuple[str, list[str]]] = {
         " output_token_ids: None, finish_reason: stop\n",
         ["dsml_leak"],
     ),
+    "gateway, a stream in the body": (
+        json.dumps({"request": {"body": "{}"}, "response": {"status": 200, "body":
+            'event: message\ndata: {"id": "x", "choices": [{"index": 0, "delta": {"content": "ok"}, "finish_reason": "stop"}]}\n\n'}}),
+        ["clean"],
+    ),
     "vllm request log, streamed and with calls": (
         "INFO 11-29 10:00:02 [logger.py:80] Generated response chatcmpl-2 (streaming delta): output: 'Fi',"
         " output_token_ids: [1], finish_reason: None\n"
