@@ -66,14 +66,21 @@ _EDGE = re.compile(
     r"(?:</s>|<pad>|<unk>|<mask>|\[PAD\]|\[UNK\]|\[SEP\]|\[CLS\]|\[EOS\]|\[BOS\])\s*$"
 )
 _ROW = re.compile(r"(?:(?:</?s>|<pad>|<unk>|\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\])\s?){3,}")
-# One of these is in every token; the search for them is cheap.
-_HINT = re.compile(
-    r"<[｜|<\[]|\[/?(?:INST|gMASK|THINK|TOOL|AVAIL|SYS|IMG|BEGIN|PAD|UNK|SEP|CLS|EOS|BOS)|\[e?~|\][~!]|"
-    r"</?(?:start_of|end_of|start_fun|fim_|gh_|jup|commit_|empty_|extra_id|reserved_|unused|0x|bos|eos|\d*bos|\d*eos|"
-    r"sop>|eop>|eod>|eot>|SPECIAL_|seed:|s>|pad>|unk>|mask>|endof|end\|)"
-)
-# The two that begin with no bracket would slow the search for the others down.
-_CLOSER_HINT = re.compile(r"\|>(?<=[a-z]\|>)")
+# One of these is in every token. By the character that they begin with, since a pattern that begins
+# with one is searched for fastest.
+_HINTS = {
+    "<": re.compile(
+        r"<(?:[｜|<\[]|/?(?:start_of|end_of|start_fun|fim_|gh_|jup|commit_|empty_|extra_id|reserved_|unused|0x|bos|eos|"
+        r"\d*bos|\d*eos|sop>|eop>|eod>|eot>|SPECIAL_|seed:|s>|pad>|unk>|mask>|endof|end\|))"
+    ),
+    "[": re.compile(
+        r"\[(?:/?(?:INST|gMASK|THINK|TOOL|AVAIL|SYS|IMG|BEGIN|PAD|UNK|SEP|CLS|EOS|BOS)|e?~)"
+    ),
+    "]": re.compile(r"\][~!]"),
+    "|": re.compile(r"\|>(?<=[a-z]\|>)"),
+    "▁": re.compile("▁of▁"),
+}
+_HINT_SIGNS = frozenset(_HINTS)
 _TAIL = 80
 
 
@@ -92,14 +99,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 def _may_hold_token(text: Text) -> bool:
     """The cheap test: every token has an angle or square bracket, and one of the hints."""
-    signs, body = text.signs, text.text
-    if signs.isdisjoint("<[]▁>"):
-        return False
-    return (
-        (not signs.isdisjoint("<[]") and _HINT.search(body) is not None)
-        or ("▁" in signs and "▁of▁" in body)
-        or ("|" in signs and ">" in signs and _CLOSER_HINT.search(body) is not None)
-    )
+    return any(_HINTS[sign].search(text.text) for sign in text.signs & _HINT_SIGNS)
 
 
 def _first(text: Text) -> tuple[int, int] | None:

@@ -24,6 +24,7 @@ from dsv4doctor.flows.scan_records import (
     begin_worker,
     few_collections,
     judge_lines,
+    no_idle_threads,
 )
 from dsv4doctor.flows.scan_tally import Tally
 from dsv4doctor.progress import Progress, Silent
@@ -118,6 +119,7 @@ def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
         )
     tally = Tally(group_by=plan.group_by)
     few_collections()
+    no_idle_threads()
     if plan.output is None:
         keeper = _Keeper(tally, plan.per_record, None)
         is_whole = _read_all(plan, readable, keeper, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -286,6 +287,11 @@ def few_collections() -> None:
     without this a sixth of a scan goes into looking."""
     gc.freeze()
     gc.set_threshold(_COLLECT_EVERY, 50, 1000)
+
+
+def no_idle_threads() -> None:
+    """Keep numpy, which is not loaded yet, from starting threads for algebra: they wait busily."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def begin_worker() -> None:
