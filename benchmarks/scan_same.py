@@ -56,8 +56,9 @@ def responses() -> Iterator[dict[str, Any]]:
         yield called({"path": "a.txt", "content": text})
     for injection in injections():
         rng = random.Random(injection.name)
-        for _ in range(PER_INJECTION):
-            yield injection.make(rng.choice(texts), rng)
+        suited = [text for text in texts if injection.takes(text)]
+        for _ in range(PER_INJECTION if suited else 0):
+            yield injection.make(rng.choice(suited), rng)
     rng = random.Random(0)
     for _ in range(DAMAGED):
         text = damaged(rng.choice(texts), rng)
