@@ -144,3 +144,15 @@ def tree_life(own: Rig, name: str = "tree") -> None:
         "overwritten": rows_of(other), "records": own.drained(),
         "status": own.status(),
     }  # fmt: skip
+    own.seen["linker"] = linked(own, tree)
+
+
+def linked(own: Rig, tree: Any) -> dict[str, str] | None:
+    """What is observed where an external linker brings pages; None on releases without any."""
+    if not hasattr(tree, "linker"):
+        return None
+    tree.linker = object()
+    own.ask(command="arm", session="linker")
+    tree.linker = None
+    found: dict[str, str] = own.status()["observes"]
+    return found
