@@ -21,10 +21,11 @@ from dsv4doctor.errors import EXIT_INTERRUPTED, DoctorError, UsageError
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows.checksum import Outcome
 from dsv4doctor.flows.checksum_live_body import body_of, change_fields, host_rows
+from dsv4doctor.flows.checksum_live_collect import Collector
 from dsv4doctor.flows.checksum_live_find import begin_watch
 from dsv4doctor.flows.checksum_live_findings import findings_of
 from dsv4doctor.flows.checksum_live_plan import INSTALL_HINT, LivePlan, sites_of, with_probes
-from dsv4doctor.flows.checksum_live_ranks import Collector, Watch
+from dsv4doctor.flows.checksum_live_ranks import Watch
 from dsv4doctor.flows.checksum_live_verdict import Seen, exit_code_of, verdict_of
 from dsv4doctor.flows.cut_short import OBSERVATIONS
 from dsv4doctor.flows.live_target import Inspection, first_model, secrets_of, serving

@@ -5,9 +5,8 @@ A rank or a host that stops answering is noted and asked no more; what it had to
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,8 @@ from dsv4doctor.probe_protocol import ProtocolError, Status
 from dsv4doctor.tracing.selftest import SelfTest
 from dsv4doctor.tracing.trace import Seen, Trace
 
-# Between two rounds of drains; over SSH a round costs a new channel and a Python.
-_LOCAL_POLL_S = 0.25
-_REMOTE_POLL_S = 1.0
+# Between two rounds of drains on this machine.
+LOCAL_POLL_S = 0.25
 # The lab's time is virtual: what a digest costs slows nobody down.
 _LAB_BYTES_PER_STEP = 1 << 30
 _SIDES = frozenset({"prefill", "decode"})
@@ -202,7 +200,7 @@ class Watch:
                 continue
             if not any(rank.left for rank in self.live):
                 break
-            time.sleep(_LOCAL_POLL_S)
+            time.sleep(LOCAL_POLL_S)
 
     def _command(self, request: Mapping[str, Any]) -> None:
         for rank in self.live:
@@ -219,40 +217,3 @@ def answer_of(answered: Answered) -> Mapping[str, Any]:
     if answered.answer is None:
         raise Gone(answered.gone)
     return answered.answer
-
-
-class Collector:
-    """Polls in a thread of its own, so that no request of the load waits for a drain."""
-
-    def __init__(self, watch: Watch, on_poll: Callable[[Watch], None] = lambda _: None) -> None:
-        self._watch = watch
-        self._on_poll = on_poll
-        self._stop = threading.Event()
-        self._failure: BaseException | None = None
-        is_remote = any(rank.site.is_remote for rank in watch.ranks)
-        self._poll_s = _REMOTE_POLL_S if is_remote else _LOCAL_POLL_S
-        self._thread = threading.Thread(target=self._run, name="probes", daemon=True)
-
-    def __enter__(self) -> Collector:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-
-    def _run(self) -> None:
-        try:
-            while not self._stop.is_set():
-                came = self._watch.poll()
-                self._on_poll(self._watch)
-                if not came:
-                    self._stop.wait(self._poll_s)
-        except BaseException as failure:  # told where the thread is joined
-            self._failure = failure
-
-    def wait(self, seconds: float) -> None:
-        """Watch for so long; Ctrl-C ends it early."""
-        self._stop.wait(seconds)
