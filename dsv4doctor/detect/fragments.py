@@ -108,7 +108,8 @@ _PAIR_KINDS = (
     _kind(
         "preposition",
         0.9,
-        rf"(?<![\w-])(?:{_any(_PREPOSITIONS)}) (?:{_any(_NEVER_AFTER_PREPOSITION)})(?![\w'’.-])",
+        rf"(?<![\w-])(?<!\ba )(?:{_any(_PREPOSITIONS)}) "
+        rf"(?:{_any(_NEVER_AFTER_PREPOSITION)})(?![\w'’.-])",
     ),
     _kind(
         "twice",
@@ -125,7 +126,10 @@ _PAIR_KINDS = (
     ),
     # `tion` is a word of Esperanto, never without another before it.
     _kind(
-        "suffix", 1.1, rf"(?:^|(?<=[\w,;)}}>|-] ))(?<!ĉi )(?<!pri )(?:{_any(SUFFIXES)})(?= )", cap=4
+        "suffix",
+        1.1,
+        rf"(?:^|(?<=[\w,;)}}>|-] ))(?<!ĉi )(?<!pri )(?:{_any(SUFFIXES)})(?=[ \n]|\Z)",
+        cap=4,
     ),
 )
 _PAIR_MARKS = {"operator": frozenset("=+<>&*"), "cell": frozenset("|")}

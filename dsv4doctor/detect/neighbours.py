@@ -119,6 +119,12 @@ def small_words() -> Mapping[str, int]:
     return _CODES
 
 
+# "a from and a to": small words that are names of fields where an article stands before them.
+_FIELDS = frozenset({"from", "to", "in", "out", "on"})
+_ARTICLE_REACH = 5
+_ARTICLE = re.compile(r"(?:\ban?|\bthe) \Z", re.IGNORECASE)
+
+
 def codes_of(text: str) -> bytes:
     """One byte for every blank-separated word of `text`; 0 for what is no small word."""
     return bytes(map(_CODES.get, text.split(), repeat(0)))
@@ -195,5 +201,9 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
     """The places of two neighbouring small words that never follow each other."""
     for match in _PAIR.finditer(text):
         first = _CODES.get(match[1], 0)
+        if match[1] in _FIELDS and _ARTICLE.search(
+            text, max(0, match.start() - _ARTICLE_REACH), match.start()
+        ):
+            continue
         if 0 < first < len(_NEVER_AFTER) and _CODES.get(match[2], 0) in _NEVER_AFTER[first]:
             yield match.start(), match.end(2)

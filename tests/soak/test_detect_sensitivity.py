@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from detect_injections import Injection, injections
+from detect_lab import FAULTS, lab_share
+from detect_rows import ROWS
 from detect_texts import Piece, clean_pieces
 
 from dsv4doctor.detect import judge
@@ -45,3 +48,25 @@ def texts() -> list[str]:
 @pytest.mark.parametrize("injection", KINDS, ids=lambda i: i.name)
 def test_recall(injection: Injection, texts: list[str]) -> None:
     assert recall(injection, texts, SAMPLES) >= injection.floor
+
+
+def test_every_row_of_what_surfaces_has_its_injections() -> None:
+    names = {injection.name for injection in KINDS}
+    named = {name for *_, stands in ROWS if not isinstance(stands, str) for name in stands}
+    assert named <= names
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lab")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", FAULTS)
+def test_replies_of_a_sick_lab_are_told_from_those_of_the_healthy_one(
+    fault: str, runs: Path
+) -> None:
+    share = lab_share(fault, runs)
+    assert share.damaged > 0
+    assert share.alarms == 0
+    assert share.recall >= 0.95, share.missed
