@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-Record = dict[str, Any]
+from dsv4doctor.artifacts.logchunks import ChunkAssembler, Record, base_of
 
 _REQUEST_KEYS = ("request", "req", "request_body", "requestBody", "input", "body")
 _RESPONSE_KEYS = ("response", "resp", "response_body", "responseBody", "output", "result", "out")
@@ -44,17 +44,6 @@ def records_in(value: Any) -> Iterator[Record]:
             yield from records_in(item) if isinstance(item, Mapping) else ()
 
 
-def is_chunk(value: Any) -> bool:
-    """True for one piece of a streamed reply."""
-    if not isinstance(value, Mapping):
-        return False
-    if value.get("object") == "chat.completion.chunk":
-        return True
-    choices = value.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return isinstance(first, Mapping) and "delta" in first and "message" not in first
-
-
 def _from_object(value: Mapping[str, Any]) -> Iterator[Record]:
     if _is_contract_record(value):
         yield dict(value)
@@ -77,7 +66,7 @@ def _from_object(value: Mapping[str, Any]) -> Iterator[Record]:
                 yield from found
                 return
     if (error := _error_of(value)) is not None:
-        yield {**_base(value), "response": None, "failure": error}
+        yield {**base_of(value), "response": None, "failure": error}
 
 
 def _is_contract_record(value: Mapping[str, Any]) -> bool:
@@ -131,14 +120,14 @@ def _from_any_reply(
         for line in reply.splitlines():
             assembler.feed_line(line)
         for built in assembler.finish():
-            yield {**built, **_base(entry), **_asked(request)}
+            yield {**built, **base_of(entry), **_asked(request)}
         return
     if isinstance(reply, list):
         assembler = ChunkAssembler()
         for item in reply:
             assembler.feed(item)
         for built in assembler.finish():
-            yield {**built, **_base(entry), **_asked(request)}
+            yield {**built, **base_of(entry), **_asked(request)}
         return
     if not isinstance(reply, Mapping):
         return
@@ -149,7 +138,7 @@ def _from_any_reply(
     elif "text" in reply and isinstance(reply.get("meta_info"), Mapping):
         yield _native(reply, request, entry)
     elif (error := _error_of(reply)) is not None:
-        yield {**_base(entry), **_asked(request), "response": None, "failure": error}
+        yield {**base_of(entry), **_asked(request), "response": None, "failure": error}
 
 
 def _from_reply(
@@ -159,7 +148,7 @@ def _from_reply(
     for number, choice in enumerate(choices if isinstance(choices, list) else ()):
         if not isinstance(choice, Mapping):
             continue
-        record = {**_base(reply), **_base(entry), **_asked(request), **_usage(reply)}
+        record = {**base_of(reply), **base_of(entry), **_asked(request), **_usage(reply)}
         if number:
             record["id"] = f"{record.get('id', '')}#{number}"
         message = choice.get("message")
@@ -179,7 +168,7 @@ def _native(
     info = reply["meta_info"]
     finish = info.get("finish_reason")
     kind = finish.get("type") if isinstance(finish, Mapping) else finish
-    record = {**_base(entry), **_asked(request), "raw_text": reply["text"], "finish_reason": kind}
+    record = {**base_of(entry), **_asked(request), "raw_text": reply["text"], "finish_reason": kind}
     if "id" not in record and isinstance(info.get("id"), str):
         record["id"] = info["id"]
     if isinstance(info.get("completion_tokens"), int):
@@ -206,8 +195,8 @@ def _anthropic(
             calls.append({"id": part.get("id"), "type": "function", "function": function})
     reason = reply.get("stop_reason")
     return {
-        **_base(reply),
-        **_base(entry),
+        **base_of(reply),
+        **base_of(entry),
         **_asked(request),
         "response": {
             "content": "".join(texts) if texts else None,
@@ -216,24 +205,6 @@ def _anthropic(
             "finish_reason": _STOP_REASONS.get(reason, reason) if isinstance(reason, str) else None,
         },
     }
-
-
-_BASE_KEYS = (
-    "id", "model", "time", "timestamp", "ts", "@timestamp", "created", "created_at", "start_time",
-    "startTime", "sent_unix", "host", "hostname", "server", "backend", "node", "base_url",
-    "system_fingerprint", "session", "turn", "rid", "request_id", "custom_id", "trace_id",
-)  # fmt: skip
-
-
-def _base(value: Mapping[str, Any]) -> Record:
-    """Who, when and where, as far as an entry says it at its top level."""
-    found = {key: value[key] for key in _BASE_KEYS if value.get(key) is not None}
-    if "id" not in found:
-        for key in ("custom_id", "request_id", "rid", "trace_id"):
-            if key in found:
-                found["id"] = found[key]
-                break
-    return found
 
 
 def _asked(request: Mapping[str, Any]) -> Record:
@@ -281,102 +252,3 @@ def _error_of(value: Mapping[str, Any]) -> Record | None:
         "message": str(message)[:400],
         "http_status": status if isinstance(status, int) else None,
     }
-
-
-class ChunkAssembler:
-    """Streamed pieces put together again, one reply per id and choice, in order of arrival."""
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[Any, int], Record] = {}
-
-    def feed_line(self, line: str) -> bool:
-        """Take one line of an event stream; True at the stream's end (`[DONE]`)."""
-        if not line.startswith("data:"):
-            return False
-        data = line[5:].strip()
-        if data == "[DONE]":
-            return True
-        try:
-            self.feed(json.loads(data))
-        except (ValueError, RecursionError):
-            return False
-        return False
-
-    def feed(self, chunk: Any) -> None:
-        """Take one decoded piece; anything else than an object with choices is ignored."""
-        if not isinstance(chunk, Mapping) or not isinstance(chunk.get("choices"), list):
-            return
-        for choice in chunk["choices"]:
-            if not isinstance(choice, Mapping):
-                continue
-            place = choice.get("index")
-            index = place if isinstance(place, int) else 0
-            key = (chunk.get("id"), index)
-            record = self._open.setdefault(key, {**_base(chunk), "response": _blank()})
-            delta = choice.get("delta")
-            _merge(record["response"], delta if isinstance(delta, Mapping) else {})
-            if isinstance(choice.get("finish_reason"), str):
-                record["response"]["finish_reason"] = choice["finish_reason"]
-
-    def finish(self) -> list[Record]:
-        """Everything that was put together so far; the assembler is empty afterwards."""
-        built = list(self._open.values())
-        self._open.clear()
-        for record in built:
-            reply = record["response"]
-            for member in ("content", "reasoning_content"):
-                reply[member] = "".join(reply[member]) if reply[member] else None
-            calls = reply["tool_calls"]
-            reply["tool_calls"] = [_closed(call) for call in calls.values()] or None
-        return built
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._open
-
-
-def _blank() -> Record:
-    return {"content": [], "reasoning_content": [], "tool_calls": {}, "finish_reason": None}
-
-
-def _merge(reply: Record, delta: Mapping[str, Any]) -> None:
-    if isinstance(delta.get("content"), str):
-        reply["content"].append(delta["content"])
-    thought = delta.get("reasoning_content") or delta.get("reasoning")
-    if isinstance(thought, str):
-        reply["reasoning_content"].append(thought)
-    calls = delta.get("tool_calls")
-    for piece in calls if isinstance(calls, list) else ():
-        if isinstance(piece, Mapping):
-            _merge_call(reply["tool_calls"], piece)
-
-
-def _merge_call(calls: dict[Any, Record], piece: Mapping[str, Any]) -> None:
-    place = piece.get("index")
-    key: Any = place if isinstance(place, int) else len(calls)
-    call = calls.get(key)
-    # SGLang has sent a second call under the first one's index: a new id is a new call.
-    if call is not None and piece.get("id") and call["id"] not in (None, piece["id"]):
-        key = (key, piece["id"])
-        call = calls.get(key)
-    if call is None:
-        call = calls[key] = {
-            "id": None,
-            "type": None,
-            "index": place,
-            "name": None,
-            "arguments": [],
-        }
-    function = piece.get("function")
-    function = function if isinstance(function, Mapping) else {}
-    call["id"] = call["id"] or piece.get("id")
-    call["type"] = call["type"] or piece.get("type")
-    if function.get("name"):
-        call["name"] = function["name"] if call["name"] is None else call["name"]
-    if isinstance(function.get("arguments"), str):
-        call["arguments"].append(function["arguments"])
-
-
-def _closed(call: Record) -> Record:
-    function = {"name": call["name"], "arguments": "".join(call["arguments"])}
-    return {"id": call["id"], "type": call["type"], "index": call["index"], "function": function}

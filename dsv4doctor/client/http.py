@@ -2,14 +2,12 @@
 
 httpx's own engine costs two to five times the CPU at one event a read and shows wrong gaps at 256
 streams, so its requests travel over aiohttp. A change to another library with httpx's interface is
-the import below. What the pair maps badly (a closed connection reported as a connect time-out,
-replies that are no HTTP escaping unmapped) is named here in our own words.
+the import below. What the pair maps badly is named in our own words (`http_errors`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
@@ -24,7 +22,8 @@ from httpx_aiohttp import AiohttpTransport
 
 from dsv4doctor import __version__
 from dsv4doctor.client.arrival import StampedSocket, StampedSockets, arrived_at
-from dsv4doctor.client.encoding import EncodingError, decoder_for
+from dsv4doctor.client.encoding import decoder_for
+from dsv4doctor.client.http_errors import HttpFailure, mapped_errors
 from dsv4doctor.errors import UsageError
 from dsv4doctor.label import Label
 from dsv4doctor.reply import Failure
@@ -38,16 +37,6 @@ KEEPALIVE_S = 4.0
 # Enough for any error text or status document; what is longer is cut or refused.
 SMALL_BODY_BYTES = 4 * 1024 * 1024
 ERROR_BODY_BYTES = 64 * 1024
-
-
-class HttpFailure(Exception):
-    """A request that brought no usable answer; `failure` says why."""
-
-    def __init__(self, failure: Failure, *, unanswered: bool = False) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-        # The connection was closed before one byte of an answer.
-        self.unanswered = unanswered
 
 
 class SeesReuse(Protocol):
@@ -260,67 +249,6 @@ class HttpClient:
         return Answer(status=reply.status, content_type=reply.content_type, body=body)
 
 
-@contextlib.contextmanager
-def mapped_errors(endpoint: Endpoint, connect_timeout_s: float) -> Iterator[None]:
-    """Every error of the library as an `HttpFailure` that says what really happened."""
-    try:
-        yield
-    except (
-        httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, aiohttp.ClientError, OSError,
-        EncodingError,
-    ) as error:  # fmt: skip
-        raise _failure_of(error, endpoint, connect_timeout_s) from error
-
-
-def _failure_of(error: Exception, endpoint: Endpoint, connect_timeout_s: float) -> HttpFailure:
-    cause = error.__cause__ if isinstance(error, httpx.HTTPError) else error
-    cause = cause or error
-    where = endpoint.base_url
-    kind, unanswered = Label.CONNECTION_ERROR, False
-    if isinstance(cause, aiohttp.ServerDisconnectedError):
-        kind, message, unanswered = _disconnected(cause, where)
-    elif isinstance(cause, aiohttp.ServerTimeoutError):
-        message = f"no connection to {where} within {connect_timeout_s:g} s"
-    elif isinstance(cause, aiohttp.ClientConnectorCertificateError):
-        message = f"TLS certificate of {where} refused: {cause.certificate_error}"
-    elif isinstance(cause, aiohttp.ClientConnectorSSLError):
-        message = f"{where} does not speak TLS as asked: {_one_line(cause.os_error)}"
-    elif isinstance(cause, aiohttp.ClientConnectorDNSError):
-        message = f"host of {where} is unknown"
-    elif isinstance(cause, aiohttp.ClientConnectorError):
-        message = f"no connection to {where}: {cause.os_error.strerror or cause.os_error}"
-    elif isinstance(cause, aiohttp.ClientPayloadError):
-        kind, message = _broken_body(cause)
-    elif isinstance(cause, aiohttp.ClientResponseError):
-        kind, message = Label.PROTOCOL_ERROR, f"{where} does not speak HTTP: {_one_line(cause)}"
-    elif isinstance(cause, aiohttp.ClientConnectionError):
-        message, unanswered = f"connection to {where} broke: {_one_line(cause)}", True
-    elif isinstance(cause, EncodingError):
-        kind, message = Label.PROTOCOL_ERROR, str(cause)
-    else:
-        message = f"{type(cause).__name__}: {_one_line(cause)}"
-    is_stranger = isinstance(cause, aiohttp.ClientResponseError)
-    failure = Failure(kind=kind, message=message, is_stranger=is_stranger)
-    return HttpFailure(failure, unanswered=unanswered)
-
-
-def _disconnected(cause: aiohttp.ServerDisconnectedError, where: str) -> tuple[Label, str, bool]:
-    said = cause.message
-    if isinstance(said, str | None):
-        return Label.CONNECTION_ERROR, f"{where} closed the connection before answering", True
-    # aiohttp hands over what it had parsed of an unfinished answer.
-    return Label.PROTOCOL_ERROR, f"{where} closed the connection in the answer's head", False
-
-
-def _broken_body(cause: aiohttp.ClientPayloadError) -> tuple[Label, str]:
-    inner = cause.__cause__
-    if isinstance(inner, aiohttp.http_exceptions.TransferEncodingError) or "400" in str(cause):
-        text = _one_line(inner or cause)
-        if "not enough data" not in text.lower():
-            return Label.PROTOCOL_ERROR, f"broken transfer coding: {text}"
-    return Label.CONNECTION_ERROR, "connection closed in the middle of the reply"
-
-
 def _redirected(url: str, location: str, status: int) -> str:
     target = urljoin(url, location)
     old, new = urlsplit(url), urlsplit(target)
@@ -334,10 +262,6 @@ def _redirected(url: str, location: str, status: int) -> str:
             http_status=status,
         )
     )
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _default_headers(endpoint: Endpoint) -> Iterator[tuple[str, str]]:

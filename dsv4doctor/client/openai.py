@@ -14,13 +14,8 @@ import orjson
 from dsv4doctor.client.accumulate import Accumulator, whole_reply
 from dsv4doctor.client.chunk import NotJson, decode_text
 from dsv4doctor.client.encoding import decoder_for
-from dsv4doctor.client.http import (
-    ERROR_BODY_BYTES,
-    HttpClient,
-    HttpFailure,
-    ReplyStream,
-    mapped_errors,
-)
+from dsv4doctor.client.http import ERROR_BODY_BYTES, HttpClient, ReplyStream
+from dsv4doctor.client.http_errors import HttpFailure, mapped_errors
 from dsv4doctor.client.sse import EventTooLong, SseReader
 from dsv4doctor.client.watch import Watch, Watchdog
 from dsv4doctor.client.words import error_text, http_failure, one_line

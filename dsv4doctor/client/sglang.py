@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsv4doctor.client.chunk import NotJson, decode_text, load_object
-from dsv4doctor.client.http import HttpClient, HttpFailure
+from dsv4doctor.client.http import HttpClient
+from dsv4doctor.client.http_errors import HttpFailure
 from dsv4doctor.client.words import http_failure
 from dsv4doctor.errors import DoctorError
 from dsv4doctor.redact import redact_value

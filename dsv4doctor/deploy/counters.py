@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dsv4doctor.client.chunk import decode_text
-from dsv4doctor.client.http import HttpClient, HttpFailure
+from dsv4doctor.client.http import HttpClient
+from dsv4doctor.client.http_errors import HttpFailure
 from dsv4doctor.client.sglang import parse_metrics
 from dsv4doctor.target import Endpoint
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dsv4doctor.client.http import HttpClient, HttpFailure
+from dsv4doctor.client.http import HttpClient
+from dsv4doctor.client.http_errors import HttpFailure
 from dsv4doctor.client.sglang import inspect_server
 from dsv4doctor.client.words import http_failure
 from dsv4doctor.deploy.document import Role

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsv4doctor.client.chunk import NotJson, load_object
-from dsv4doctor.client.http import HttpClient, HttpFailure
+from dsv4doctor.client.http import HttpClient
+from dsv4doctor.client.http_errors import HttpFailure
 from dsv4doctor.client.openai import encode_body
 from dsv4doctor.dsml.strict import DsmlError, read_strict
 from dsv4doctor.target import Endpoint

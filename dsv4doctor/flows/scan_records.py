@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dsv4doctor.artifacts.logchunks import ChunkAssembler, is_chunk
 from dsv4doctor.artifacts.logfiles import Line
-from dsv4doctor.artifacts.logformats import ChunkAssembler, is_chunk, records_in
+from dsv4doctor.artifacts.logformats import records_in
 from dsv4doctor.artifacts.serverlogs import (
     is_event,
     looks_like_log,

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from servers.running import running
 
-from dsv4doctor.client.http import Answer, HttpClient, HttpFailure
+from dsv4doctor.client.http import Answer, HttpClient
+from dsv4doctor.client.http_errors import HttpFailure
 from dsv4doctor.errors import UsageError
 from dsv4doctor.label import Label
 from dsv4doctor.target import parse_endpoint

@@ -18,7 +18,8 @@ from dsv4doctor.artifacts.catalog import load_scenario, scenario_names
 from dsv4doctor.canary import decode_canary, find_canaries
 from dsv4doctor.errors import UsageError
 from dsv4doctor.load.dice import Dice
-from dsv4doctor.load.schedule import build_session, estimate_prompt_tokens
+from dsv4doctor.load.lengths import message_tokens, tools_tokens
+from dsv4doctor.load.schedule import build_session
 from dsv4doctor.scenario import Scenario, TurnKind
 from dsv4doctor.session import SessionScript, Turn
 
@@ -56,6 +57,11 @@ def obey(
         }
         calls.append((tool, arguments))
     return calls, None
+
+
+def estimate_prompt_tokens(script: SessionScript, turn: int) -> int:
+    """Estimated length of the prompt of `turn`, tools and chat template included."""
+    return tools_tokens(script.tools) + sum(map(message_tokens, script.messages(turn)))
 
 
 @pytest.mark.parametrize("name", scenario_names())
