@@ -133,7 +133,11 @@ def _name_value(text: str, flag: str) -> tuple[str, str]:
 
 
 def extra_body_of(text: str | None) -> dict[str, Any]:
-    """The object that `--extra-request-body` holds; empty without one."""
+    """The object that `--extra-request-body` holds; empty without one.
+
+    Raises:
+        UsageError: if it is no JSON object.
+    """
     if text is None:
         return {}
     hint = "give a JSON object, e.g. --extra-request-body '{\"top_k\": 1}'"

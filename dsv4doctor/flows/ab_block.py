@@ -179,6 +179,7 @@ def traces_of(work: Work, records: BlockRecords) -> Traces:
 
 
 def client_plan(plan: AbPlan, arm: Arm, prompt_seed: int) -> ReproPlan:
+    """A block's load as `repro` drives it: the experiment's, with the arm's own settings of it."""
     factors = arm.factors
     concurrency = factors.get("concurrency")
     return ReproPlan(

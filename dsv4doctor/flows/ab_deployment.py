@@ -41,6 +41,11 @@ def open_site(plan: AbPlan, run: RunDirectory, connect: Callable[[HostEntry], Tr
 
 
 def deployment_of(plan: AbPlan, run_dir: Path) -> Deployment:
+    """What is relaunched: the file that the plan names, else the lab, kept under `run_dir`.
+
+    Raises:
+        UsageError: if the file cannot be used.
+    """
     if plan.deployment is not None:
         return read_deployment(plan.deployment)
     lab = plan.lab

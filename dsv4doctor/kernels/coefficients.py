@@ -9,7 +9,7 @@ Over little-endian 32-bit words `w[r, c]` of token row `r`, with the row's scale
 all modulo 2^64. α and β are odd and drawn by splitmix64 from `SEED`, the first seed for which every
 product a = α[r]·β[c] satisfies: a_i ± a_j is divisible by at most 2^32 for i ≠ j. From that follows
 with certainty that any change inside one word, any two flipped bits and any swap of two different
-words change the digest. `tests/kernels/test_coefficients.py` checks the condition.
+words change the digest. `tests/kernels/test_digest_coefficients.py` checks the condition.
 
 Because mix64 is a bijection, P is recoverable from D, so a digest salted by position still answers
 "whose bytes are these?".

@@ -15,7 +15,11 @@ _C128_RING_DRAFTS = 256 - 128 + 2
 
 
 def refuse(inputs: Inputs, accounting: Accounting) -> None:
-    """Raise the `Refusal` that the release itself would stop with; return when there is none."""
+    """Return when the release accepts the inputs.
+
+    Raises:
+        Refusal: what the release itself would stop with.
+    """
     # In the order of the release's own constructor: the first refusal is the one it logs.
     _check_rows(inputs)
     _check_ratios(inputs, accounting)

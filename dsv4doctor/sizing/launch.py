@@ -210,7 +210,11 @@ def _add_hisparse(args: Mapping[str, Any], spec: dict[str, Any]) -> None:
 
 
 def vllm_spec(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The vLLM spec (`vllm.read_vllm_spec`'s keys) that the flags resolve to, without the bytes."""
+    """The vLLM spec (`vllm.read_vllm_spec`'s keys) that the flags resolve to, without the bytes.
+
+    Raises:
+        UsageError: if a flag's value cannot be read.
+    """
     spec: dict[str, Any] = {"engine": "vllm"}
     for key, target in (
         ("context_length", "max_model_len"),
@@ -223,16 +227,22 @@ def vllm_spec(args: Mapping[str, Any]) -> dict[str, Any]:
     spec["kv"] = "bf16" if kv in ("bf16", "bfloat16") else "fp8_ds_mla"
     config = args.get("attention_config")
     if isinstance(config, str):
-        try:
-            parsed = json.loads(config)
-        except ValueError as problem:
-            raise UsageError(f"--attention-config {config!r} is no JSON", "a JSON object") from (
-                problem
-            )
-        spec["index"] = str(dict(parsed).get("indexer_kv_dtype") or "fp8")
+        asked = _json_object("--attention-config", config)
+        spec["index"] = str(asked.get("indexer_kv_dtype") or "fp8")
     if _given(args, "index_dtype"):
         spec["index"] = str(args["index_dtype"])
     return spec
+
+
+def _json_object(flag: str, text: str) -> dict[str, Any]:
+    hint = "give a JSON object"
+    try:
+        value = json.loads(text)
+    except ValueError as problem:
+        raise UsageError(f"{flag} {text!r} is no JSON", hint) from problem
+    if not isinstance(value, dict):
+        raise UsageError(f"{flag} {text!r} is no JSON object", hint)
+    return value
 
 
 def _given(args: Mapping[str, Any], key: str) -> bool:

@@ -116,7 +116,11 @@ def compute_pools(
     swa: fixed.SwaPlan,
     parts: Mapping[str, float],
 ) -> Pools:
-    """The pool sizes, or the `Refusal` that the release stops with."""
+    """The pool sizes in tokens, rounded as the release rounds them.
+
+    Raises:
+        Refusal: what the release itself stops with.
+    """
     accounting = geometry.accounting
     deducted = fixed.sum_parts(parts)
     full = fit_tokens(inputs, geometry, accounting, price, deducted)

@@ -204,7 +204,11 @@ def _environment(value: Any) -> Mapping[str, str]:
 
 
 def read_model(data: Mapping[str, Any]) -> Architecture:
-    """The named model with the fields of `data` laid over it; a full one needs no known name."""
+    """The named model with the fields of `data` laid over it; a full one needs no known name.
+
+    Raises:
+        UsageError: if a field is of the wrong kind, or the name is unknown and fields are missing.
+    """
     name = data.get("model", FLASH.name)
     if not isinstance(name, str):
         raise UsageError(f"model must be a string, not {name!r}", "V4-Flash, V4-Pro, V4.1-Flash")

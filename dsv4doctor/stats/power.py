@@ -76,7 +76,11 @@ def plan(
 
 
 def sessions_fixed(p0: float, p1: float, alpha: float, power: float) -> int:
-    """The least size of each arm at which the exact fixed-size test reaches `power`."""
+    """The least size of each arm at which the exact fixed-size test reaches `power`.
+
+    Raises:
+        UsageError: if it is beyond `LARGEST_PLAN`.
+    """
     guess = _normal_sessions(p0, p1, alpha, power)
     if guess > LARGEST_PLAN:
         raise UsageError(
@@ -110,7 +114,11 @@ def fixed_power(n: int, p0: float, p1: float, alpha: float) -> float:
 def detectable(
     n: int, baseline: float, alpha: float = DEFAULT_ALPHA, power: float = DEFAULT_POWER
 ) -> Detectable:
-    """What `n` sessions an arm can see: the nearest rates that differ from `baseline` visibly."""
+    """What `n` sessions an arm can see: the nearest rates that differ from `baseline` visibly.
+
+    Raises:
+        UsageError: if `n` or a rate is out of range.
+    """
     _check(baseline, None, alpha, power)
     if not 1 <= n <= LARGEST_SEEN:
         raise UsageError(

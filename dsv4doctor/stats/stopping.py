@@ -29,6 +29,9 @@ def stopping_pairs(p0: float, p1: float, alpha: float, seed: int) -> NDArray[np.
 
     Only discordant pairs move the wealth, so only they are walked; the concordant ones between them
     are one negative binomial draw a run.
+
+    Raises:
+        UsageError: if the rates are so close that a run would take more than `LARGEST_PLAN` pairs.
     """
     import numpy as np
 

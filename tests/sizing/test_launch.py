@@ -103,3 +103,11 @@ def test_vllm_flags() -> None:
     )
     spec = vllm_spec(launch.flags)
     assert (spec["max_model_len"], spec["index"]) == (131072, "mxfp4")
+
+
+@pytest.mark.parametrize("value", ["[1]", "5", "{", '"fp8"'])
+@pytest.mark.parametrize("flag", ["attention_config", "hisparse_config"])
+def test_a_config_that_is_no_object_is_told(flag: str, value: str) -> None:
+    spec_of = vllm_spec if flag == "attention_config" else lambda args: sglang_spec(args, {})
+    with pytest.raises(UsageError, match="is no JSON"):
+        spec_of({flag: value, "enable_hisparse": True})

@@ -41,18 +41,28 @@ class Launcher(Protocol):
     """One way in which processes are started and stopped."""
 
     def read(self, role: Role, shell: HostShell) -> Launch | None:
-        """The launch that runs now; None when none does."""
+        """The launch that runs now; None when none does.
+
+        Raises:
+            DoctorError: if the host knows no such container or unit.
+        """
         ...
 
     def record(self, role: Role, shell: HostShell, baseline: RoleBaseline) -> None:
-        """Keep on the host what restoring needs."""
+        """Keep on the host what restoring needs.
+
+        Raises:
+            DoctorError: if nothing runs that could be put back, or its flags cannot be changed.
+        """
         ...
 
     def start(self, role: Role, shell: HostShell, baseline: RoleBaseline, launch: Launch) -> None:
         """Put `launch` in force; returns when it was started, ready or not."""
         ...
 
-    def snippets(self, role: Role, baseline: RoleBaseline) -> Snippets: ...
+    def snippets(self, role: Role, baseline: RoleBaseline) -> Snippets:
+        """What the host itself runs to look after the role, without us."""
+        ...
 
 
 def role_folder(role: Role) -> str:
