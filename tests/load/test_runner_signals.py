@@ -15,7 +15,7 @@ import pytest
 
 def start(url: str, processes: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("driving.py")), url, str(processes)],
+        [sys.executable, str(Path(__file__).with_name("driven_run.py")), url, str(processes)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

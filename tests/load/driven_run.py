@@ -1,6 +1,6 @@
 """A run in a process of its own, for tests that interrupt or kill it.
 
-    python driving.py URL PROCESSES
+    python driven_run.py URL PROCESSES
 
 Prints `turn` for each turn, `interrupted` when Ctrl-C came, then how the run ended.
 """
