@@ -41,6 +41,9 @@ from dsv4doctor.label import Label
 FAMILIES_SURE = 3
 _SPLICES_TWO_FAMILIES = 3
 _SPLICES_ONE_FAMILY = 3
+# The same for words with no blank before or after: nobody glues two of a script that the request
+# does not know into words of another.
+_GLUED_ONE_FAMILY = 2
 # English function words (and a suffix piece) standing alone among ideographs: no loan words.
 _IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Extended_Pictographic}]"
 _STRAY = regex.compile(
@@ -221,7 +224,8 @@ def _broken_by(subject: Subject, prose: str, carrier: str, found: tuple[Splice, 
     surprising = bool(subject.prompt) and not families & known
     between = sum(splice.between for splice in inside)
     few = _SPLICES_ONE_FAMILY if carrier == "Latin" else 2
-    if not surprising or between < few:
+    torn = sum(splice.glued for splice in inside) if between else 0
+    if not surprising or (between < few and torn < _GLUED_ONE_FAMILY):
         return set()
     # Somebody's own bilingual text has that script elsewhere too, on lines of its own.
     spliced = sum(s.end - s.start for s in inside)

@@ -70,6 +70,7 @@ FIRES = {
     "identifier pieces in prose": reply(
         "The lease ends at IndexOuterwidgetparse }}> setTimeoffby ___ newt ]); BACKwalk monthlyamento.", prompt="lease?"
     ),
+    "two ideographic words glued into english": reply("The queue watts从未boarding搬迁 holds until noon.", prompt="Why?"),
     "pieces of greek": reply("δίσκοςαρχ θύρ σειράςλεπτ του καςμε", prompt="Γιατί σταμάτησε;"),
     "in the reasoning": reply(None, reasoning="Ports are обычно 22 さらに 443 と the αρχείο, wait 端口 y luego छोड़ the 설정", finish="length"),
     "name in two scripts": reply(None, call("的read_file", {"path": "a"})),
