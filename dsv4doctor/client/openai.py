@@ -107,7 +107,9 @@ class _Intake:
         self.received_bytes = 0
         self.aborted = False
         self._next_size_check = SIZE_CHECK_BYTES
-        self._sent_unix = time.time()
+        # The wall clock at `watch.sent`: with a pause between the two, ends would seem later.
+        since_s = time.perf_counter() - watch.sent
+        self._sent_unix = time.time() - since_s
         self._last_read = watch.sent
         self._gaps: list[float] = []
         self._events = Accumulator()

@@ -153,8 +153,10 @@ class Server:
 
     def send(self, due: float, _number: int, stream: Stream) -> None:
         try:
+            # Taken before: a pause behind the call would put it after the piece's own arrival.
+            sent = time.time()
             stream.connection.sendall(stream.pieces[stream.next_piece])
-            stream.sent.append(time.time())
+            stream.sent.append(sent)
             stream.next_piece += 1
             if stream.next_piece == len(stream.pieces):
                 # Logged first: who has read the last byte may ask for the log.
