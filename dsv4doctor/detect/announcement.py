@@ -47,7 +47,7 @@ _OTHERS = re.compile(
     r"|(?:確認|検索|実行|読み込|調べ|開[いき]|取得|作成|修正|見)[^。\n]{0,4}(?:てみます|ていきます|てまいります|てみましょう|しましょう)"
     r"|(?:まず|次に|それでは|では|これから|今から)[^。\n]{0,30}(?:確認|検索|実行|読み込み|調べ|開き|取得|作成|修正)(?:いた)?し?ます"
     # A statement that has a subject describes; one that has none is about its speaker.
-    r"|^[^はが]*(?:確認|検索|実行|読み込み|調べ|開き|取得|作成)(?:いた)?し?ます[。:：]?$"
+    r"|^(?!.*以下)[^はが]*(?:確認|検索|実行|読み込み|調べ|開き|取得|作成)(?:いた)?し?ます[。:：]?$"
     r"|(?:확인|검색|실행|조회|열어|읽어|살펴)[^.\n]{0,8}(?:겠습니다|볼게요|할게요|을게요)"
     # A word or two may stand between: "je vais d'abord regarder", "voy a primero leer".
     r"|\b(?:voy a|vamos a|déjame|permíteme)(?: \w+){0,2} (?:revis|busc|le|abr|ejecut|comprob|verific|mir|consult|cre|escrib|"

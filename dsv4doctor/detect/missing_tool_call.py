@@ -47,6 +47,7 @@ _ENGLISH_GLUE = re.compile(
 # Prose: no markup, paths, keys or numbers, which open data and not a step.
 _LETTERS_ONLY = re.compile(r"[^<>{}\[\]()=|/\\#*_`\d]+")
 _COLON_WORDS = 4
+_ANNOUNCED_CHARS = 200
 # Where one would look for a call written as text: its first and last lines.
 _EDGE = 2000
 _THINK_BLOCK = re.compile(
@@ -175,7 +176,9 @@ def _opens_something(subject: Subject, sentence: str) -> bool:
     known here: what should follow is the call. In English it may as well be a list that was cut."""
     if not sentence.endswith((":", "：")) or sentence.isascii() or _ENGLISH_GLUE.search(sentence):
         return False
-    if subject.content.code.covers(len(subject.content.text.rstrip()) - 1):
+    # Announcements are a line; a long text that ends so was cut, or quotes what ends so.
+    text = subject.content.text.strip()
+    if len(text) > _ANNOUNCED_CHARS or "\n" in text or "%" in text:
         return False
     long_enough = len(sentence.split()) >= _COLON_WORDS or len(sentence) >= _COLON_WORDS * 4
     return long_enough and _LETTERS_ONLY.fullmatch(sentence) is not None
