@@ -60,6 +60,7 @@ def _split(text: str) -> SplitResult:
     try:
         parts = urlsplit(stripped)
         port = parts.port
+        (parts.hostname or "").encode("idna")  # what a name server is asked
     except ValueError as error:
         raise UsageError(f"--base-url {text!r} is no URL: {error}", hint) from error
     if parts.scheme not in {"http", "https"}:

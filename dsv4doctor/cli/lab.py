@@ -25,6 +25,8 @@ app = typer.Typer(
 
 _PHYSICS = "Physics (virtual time and sizes; defaults reproduce the record)"
 
+_MAX_PAGES = 100_000  # real bytes, several layers of them: some gigabytes
+
 
 class DisaggregationMode(StrEnum):
     NULL = "null"
@@ -65,7 +67,7 @@ def serve(
         ),
     ] = False,
     hicache_ratio: Annotated[
-        float, typer.Option(min=0.1, help="SGLang's: host pool over device pool.")
+        float, typer.Option(min=0.1, max=100, help="SGLang's: host pool over device pool.")
     ] = 4.0,
     disable_overlap_schedule: Annotated[
         bool, typer.Option("--disable-overlap-schedule", help="SGLang's.")
@@ -143,14 +145,15 @@ def serve(
         float, typer.Option(min=0, help="A round closes after so long without a request.")
     ] = 250.0,
     device_pages: Annotated[
-        int | None, typer.Option(min=1, help="Device pool.", rich_help_panel=_PHYSICS)
+        int | None,
+        typer.Option(min=1, max=_MAX_PAGES, help="Device pool.", rich_help_panel=_PHYSICS),
     ] = None,
     prefill_batch: Annotated[
         int | None,
         typer.Option(min=1, help="Most requests in a prefill.", rich_help_panel=_PHYSICS),
     ] = None,
     layers: Annotated[
-        int | None, typer.Option(min=1, help="c4 layers.", rich_help_panel=_PHYSICS)
+        int | None, typer.Option(min=1, max=128, help="c4 layers.", rich_help_panel=_PHYSICS)
     ] = None,
     slack_ms: Annotated[
         float | None,

@@ -13,6 +13,9 @@ from dsv4doctor.cli.groups import with_groups
 from dsv4doctor.cli.resuming import say_unheeded
 from dsv4doctor.cli.target_flags import LabFlags, ServerFlags, extra_body_of
 from dsv4doctor.cli.telling import TellingFlags
+from dsv4doctor.errors import UsageError
+
+_MAX_CONTEXT_TOKENS = 1 << 20  # DeepSeek-V4's own; prompts are made before the first is sent
 
 
 @with_groups
@@ -94,4 +97,10 @@ def _context_range(text: str | None) -> tuple[int, int] | None:
     from dsv4doctor.units import parse_tokens
 
     first, _, last = text.partition(":")
-    return parse_tokens(first), parse_tokens(last or first)
+    asked = parse_tokens(first), parse_tokens(last or first)
+    if max(asked) > _MAX_CONTEXT_TOKENS:
+        raise UsageError(
+            f"--context-tokens {text} is longer than any DeepSeek-V4 takes",
+            f"give at most {_MAX_CONTEXT_TOKENS:,}",
+        )
+    return asked

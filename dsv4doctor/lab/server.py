@@ -120,12 +120,14 @@ def listen(options: LaunchOptions) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        options.host.encode("idna")  # bind raises a TypeError of its own where this fails
         listener.bind((options.host, options.port))
         listener.listen(1024)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         listener.close()
+        why = getattr(error, "strerror", None) or error
         raise DoctorError(
-            f"cannot listen on {options.host}:{options.port}: {error.strerror or error}",
+            f"cannot listen on {options.host}:{options.port}: {why}",
             "give another --port (0 takes any free one), or stop what listens there",
         ) from error
     return listener

@@ -84,6 +84,8 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
         (("repro", "--header", "novalue"), "novalue"),
         (("repro", "--extra-request-body", "[1]"), "--extra-request-body"),
         (("repro", "--context-tokens", "x:y"), "x"),
+        (("repro", "--context-tokens", "2000:99999999999"), "at most 1,048,576"),
+        (("repro", "--base-url", "http://\u202eh\u00fc"), "is no URL"),
         (("repro", "--resume", "/nonexistent"), "/nonexistent"),
         (("repro", "--lab-fault", "no-such-fault"), "no-such-fault"),
         (("repro", "--lab-fix", "no-such-fix"), "no-such-fix"),

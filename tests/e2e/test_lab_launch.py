@@ -88,6 +88,8 @@ BAD_LAUNCHES = [
     (["--tool-call-parser", "hermes"], "no tool-call parser hermes"),
     (["--nonsense"], "No such option: --nonsense"),
     (["--device-pages", "0"], "--device-pages"),
+    (["--device-pages", "99999999999"], "--device-pages"),
+    (["--hicache-ratio", "inf"], "--hicache-ratio"),
     (["--index-k", "fp8", "--enable-deepseek-v4-fp4-indexer"], "the index-K dtype is given twice"),
 ]
 
@@ -131,6 +133,12 @@ def test_a_launch_that_fails_is_told_by_who_started_it_in_its_own_words() -> Non
     with pytest.raises(DoctorError, match=r"cannot listen on 203\.0\.113\.1:0") as refused:
         start_lab(LabOptions(switches=(("host", "203.0.113.1"),)))
     assert refused.value.exit_code == 3
+
+
+def test_a_host_that_is_no_name_is_told() -> None:
+    with pytest.raises(DoctorError, match="cannot listen on") as told:
+        start_lab(LabOptions(switches=(("host", "h\u202e"),)))
+    assert told.value.exit_code == 3
 
 
 def test_a_port_in_use_is_named() -> None:
