@@ -139,11 +139,11 @@ def _run_arms(work: Diagnosis) -> None:
             work.notes.append(str(problem))
             return
         run = work.runs.get(arm.name)
-        if run is not None:
-            _note_lateness(work, run)
         if run is not None and run.interrupted:
             work.interrupted = True
             return
+        if run is not None:
+            _note_lateness(work, run)
         _save(work)
         if run is not None and run.wedge is not None and not _probe(work).generates:
             work.notes.append("The server gives no token any more: no further arm could be run.")
