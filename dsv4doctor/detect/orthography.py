@@ -8,6 +8,7 @@ nothing here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -68,6 +69,19 @@ _BREACHES = {
         "CJK": _KANA,
     }.items()
 }
+# What one breach at least has, by patterns that are searched for far faster: a mark right behind
+# what is no letter, digit or mark, or two signs that cannot follow each other.
+_MARKS = "".join(
+    c for c in map(chr, range(0x900, 0x17D4)) if regex.match(rf"(?=\p{{M}}){_MARKED}", c)
+)
+_ABUGIDA_HINT = re.compile(
+    rf"[{_MARKS}](?<![^\W_].)(?<![{_MARKS}].)|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}]"
+)
+_HINTS = {
+    **dict.fromkeys(_ABUGIDAS, _ABUGIDA_HINT),
+    "Hangul": re.compile("[ㄱ-ㅣ]"),
+    "CJK": re.compile("[ゃゅょャュョ]"),
+}
 _FINAL_FIRST = regex.compile("(?<![א-ת])[ךםןףץ](?=[א-ת])")
 _FINAL_LAST = regex.compile("(?<=[א-ת])[ךםןףץ](?![א-ת])")
 
@@ -75,7 +89,8 @@ _FINAL_LAST = regex.compile("(?<=[א-ת])[ךםןףץ](?![א-ת])")
 def misspelt_script(prose: str, families: frozenset[str]) -> tuple[int, int] | None:
     """Where two spellings that their script forbids stand near each other; None if they do not."""
     for family in sorted(families & _BREACHES.keys()):
-        if family == "Hebrew" and _is_drawn(prose):
+        hint = _HINTS.get(family)
+        if (hint and not hint.search(prose)) or (family == "Hebrew" and _is_drawn(prose)):
             continue
         last = -_NEAR_CHARS
         for start, end in _found(_BREACHES[family], prose):
