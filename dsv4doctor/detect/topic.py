@@ -111,22 +111,6 @@ _ASKS_LETTER = re.compile(
     r"example|sample|dear\b|story|poem",
     re.IGNORECASE,
 )
-# A request from computing answered from the kitchen: three of these words are no figure of speech.
-_COMPUTING = re.compile(
-    r"\b(?:kubernetes|docker|postgres(?:ql)?|mysql|sqlite|redis|linux|python|javascript|typescript|java|rust|golang|sql|regex|"
-    r"git|nginx|terraform|ansible|api|http|json|yaml|css|html|compiler?|server|database|pod|borrow checker|kernel|bash)\b",
-    re.IGNORECASE,
-)
-_KITCHEN = re.compile(
-    r"\b(?:oven|preheat|bake[ds]?|flour|butter|eggs?|egg whites?|milk|litres?|sugar|dough|whisk|simmer|chocolate|garlic|"
-    r"onions?|saucepan|tablespoons?|teaspoons?|recipe|candles|birthday|groceries|cheese|bread|vegetables|salad)\b",
-    re.IGNORECASE,
-)
-_ASKS_KITCHEN = re.compile(
-    r"cook|recipe|food|meal|kitchen|shop|grocer|analog|metaphor|like i|restaurant|story|example",
-    re.IGNORECASE,
-)
-_MIN_KITCHEN = 3
 _PERSONA_PROMPT = re.compile(r"^\W*you are (?:an?|the) ", re.IGNORECASE)
 _PROPER = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*")
 _MIN_PROMPT_STEMS = 3
@@ -159,10 +143,6 @@ def is_off_topic(subject: Subject) -> str | None:
         return f"speaks of an agreement that the request knows nothing of: {reply[:60]!r}"
     if _GREETING.match(reply) and not _ASKS_LETTER.search(prompt):
         return f"greets somebody that the request knows nothing of: {reply[:60]!r}"
-    if _COMPUTING.search(prompt) and not _ASKS_KITCHEN.search(prompt):
-        kitchen = {word.lower() for word in _KITCHEN.findall(reply)}
-        if len(kitchen) >= _MIN_KITCHEN and not _COMPUTING.search(reply):
-            return f"from the kitchen, where computing was asked about: {sorted(kitchen)[:4]}"
     names = {name for name in _PROPER.findall(reply) if name not in prompt}
     if _PERSONA_PROMPT.match(prompt) and len(names) >= 2:
         return f"another conversation's names: {', '.join(sorted(names)[:3])}"
