@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import random
-from importlib.util import find_spec
+import sys
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from dsv4doctor.errors import DoctorError
@@ -59,14 +60,15 @@ def test_a_spreadsheet_runs_nothing(text: str, shown: str) -> None:
     assert harmless(text) == shown
 
 
-def test_parquet_has_the_types_and_the_text_as_received_or_says_what_is_missing() -> None:
-    if find_spec("pyarrow") is None:
-        with pytest.raises(DoctorError, match="parquet needs pyarrow") as told:
-            require_parquet("--format csv")
-        assert told.value.hint == "pip install pyarrow, or --format csv"
-        return
-    import pandas as pd
+def test_parquet_without_its_library_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_parquet("--format csv")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DoctorError, match="parquet needs pyarrow") as told:
+        require_parquet("--format csv")
+    assert told.value.hint == "pip install 'dsv4doctor[parquet]', or --format csv"
 
+
+def test_parquet_has_the_types_and_the_text_as_received() -> None:
     frames = [
         pd.read_parquet(io.BytesIO(render_parquet(run)))
         for run in ([], small_run(), hostile_run(), odd_run())

@@ -66,7 +66,8 @@ def require_parquet(instead: str) -> None:
     """
     if find_spec("pyarrow") is None:
         raise DoctorError(
-            "parquet needs pyarrow, which is not installed", f"pip install pyarrow, or {instead}"
+            "parquet needs pyarrow, which is not installed",
+            f"pip install 'dsv4doctor[parquet]', or {instead}",
         )
 
 
