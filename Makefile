@@ -6,7 +6,7 @@ REPRO_FLAGS ?=
 # pip's notices say nothing about this project.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-# Tests that start servers and watch their timing have the machine to themselves.
+# Tests that start deployments and watch their timing have the machine to themselves.
 ALONE := tests/e2e tests/client tests/deploy tests/hosts tests/load
 
 .PHONY: repro test lint bench soak soak-triton clean
@@ -32,6 +32,7 @@ bench: $(VENV)/.dev  ## figures of speed, into benchmarks/ (asserted by no test)
 
 soak: $(VENV)/.dev  ## all seeds, A/A and false-alarm runs; resumable, results into benchmarks/
 	$(BIN)/python benchmarks/soak_suites.py
+	$(BIN)/python benchmarks/scan_soak.py
 	$(BIN)/python benchmarks/soak_table.py
 	$(MAKE) --no-print-directory soak-triton
 	$(BIN)/python benchmarks/soak_ab.py
