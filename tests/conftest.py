@@ -11,6 +11,10 @@ import pytest
 # when it is first imported, so this stands before any test module.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# What a shell, a CI job or a test runner's worker may have set, and commands heed.
+for _name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
+    os.environ.pop(_name, None)
+
 # Heavier suites run only when asked for by their marker.
 OPT_IN = ("soak", "upstream", "realserver", "gpu")
 
