@@ -27,6 +27,7 @@ from dsv4doctor.dsml.tolerant import Form, Fragment, fragments, may_hold_markup,
 from dsv4doctor.label import Label
 
 # What may stand between the start of a value and the rest of its opener.
+_NAMED = re.compile(r"name=[\"'\\]*([^\"'\\>]+)")
 _OPENER_END = " \"'\\"
 _NAME = re.compile(r"name=\W{1,6}([\w.-]{1,100})")
 # How far a tag may be indented and still begin its line.
@@ -178,7 +179,8 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
     if _is_document(pieces, text.text):
         return
     first, last = pieces[0], pieces[-1]
-    if first.form is Form.ATTRIBUTE and not text.text[: first.start].strip(_OPENER_END):
+    begins = first.form is Form.ATTRIBUTE and not text.text[: first.start].strip(_OPENER_END)
+    if begins and _is_own_opener(subject, text, text.text[first.start : first.end]):
         yield _seen(
             text.where, text.text, first, "the value begins with the rest of its own opener"
         )
@@ -193,6 +195,15 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
         if not text.code.covers(piece.start) and not quoted.covers(piece.start):
             yield _seen(text.where, text.text, piece, "unmatched markup inside an argument value")
             return
+
+
+def _is_own_opener(subject: Subject, text: Text, rest: str) -> bool:
+    """Whether the rest of an opener is DSML's: a name alone is any markup's, unless it is the
+    argument's own or an offered tool's."""
+    named = _NAMED.search(rest)
+    if named is None or "string=" in rest:
+        return True
+    return named[1] == text.where.rpartition(".")[2] or named[1] in (subject.tools or {})
 
 
 def _strong(pieces: tuple[Fragment, ...]) -> list[Fragment]:

@@ -46,6 +46,8 @@ _MORE_IN_CALLS = 1.0
 DENSE_CHARS = 40
 DENSE_LIMIT = 1.7
 _DENSE_KINDS = 2
+# Pairs of words that must be odd where nothing but them, and names, tells of broken sentences.
+_LEAST_NEVER = 3
 # Weight that the telling kinds must bring before the supporting ones are looked for.
 _FLOOR = 1.4
 _DENSE_FLOOR = 0.6
@@ -191,12 +193,14 @@ _WORD_KINDS = frozenset(
     | {k for k in _PAIR_KINDS if k.name == "preposition"}
     | {k for k in _SUPPORTING_KINDS if k.name == "torn name"}
 )
+# Of these, what sound code and comments hold now and then.
+_FAINT = frozenset({_NEVER, *(k for k in _SUPPORTING_KINDS if k.name == "torn name")})
 _CLOSED_WORD = _kind("closed word", 0.5, r"(?<=[^\W\d_] )[a-z]{2,12}\)(?= [^\W\d_])")
 # Counted only where oddities stand thick: by themselves any text has them.
 _LOOSE_KINDS = (
     _CLOSED_WORD,
     _kind("torn word", 0.5, r"(?<=[^\W\d_] )[a-z]{2,12}--?(?= [^\W\d_])"),
-    _kind("loose mark", 0.5, r"(?<=[\w,;)}|_>-] )(?!- )[,;)}\]|_=>*-]{1,3}(?= \S)", cap=3),
+    _kind("loose mark", 0.5, r"(?<=[\w,;)}|_>-] )(?!- |= )[,;)}\]|_=>*-]{1,3}(?= \S)", cap=3),
 )
 _CLOSER = _kind(
     "closer",
@@ -251,8 +255,12 @@ def _dense_crowd(odd: list[_Odd], prose: str, limit: float) -> tuple[int, int] |
         return None
     thick = _apart(odd + [o for kind in _LOOSE_KINDS for o in _found(kind, prose)], prose)
     best, begin, end = _heaviest(thick, DENSE_CHARS)
-    kinds = {kind for at, _, kind in thick if begin <= at <= end}
+    inside = [kind for at, _, kind in thick if begin <= at <= end]
+    kinds = set(inside)
     if best < limit or not kinds & _WORD_KINDS:
+        return None
+    # Two words that never stand side by side do, once, in names, loops and questions.
+    if _NEVER in kinds and kinds & _WORD_KINDS <= _FAINT and inside.count(_NEVER) < _LEAST_NEVER:
         return None
     alone = kinds & {_NEVER, _NEVER_TONGUES, _BESIDE, _HUNG}
     return (begin, end) if len(kinds) >= _DENSE_KINDS or alone else None

@@ -20,6 +20,7 @@ SUFFIXES = (
 LONE = (",-", ");", ")", "}", "}}", "]", "=>", "]);", "});", "]->", "};")
 # Those that may close what was opened before.
 CLOSERS = frozenset(")}]")
+_UNPACKED = frozenset("]}")
 # Small words beside which they are looked for: those of no programming language. `in`, `for`, `is`
 # and `not` are operators somewhere, `die` is a statement.
 BESIDE = (
@@ -79,6 +80,9 @@ def lone_marks(prose: str) -> Iterator[tuple[int, int]]:
         start, end = match.span()
         # "the }" is a noun phrase: somebody speaks of brackets.
         if match.group() in CLOSERS and _ARTICLE.search(prose[max(0, start - _REACH) : start]):
+            continue
+        # `for (const { name } of list)`
+        if match.group() in _UNPACKED and prose.startswith(" of ", end):
             continue
         after = _AFTER.match(prose, end)
         if after is None and match.group().startswith(_ODD_MARKS):

@@ -56,6 +56,7 @@ _OWN_TASK = re.compile(
     r"(?:answer|respond|reply|address|explain|provide|produce|help)\b[^.\n]{0,40}\buser\b",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(r"\b(?:if|when|whenever|whether|unless|once|until|that)\Z", re.IGNORECASE)
 _SELF_TALK = re.compile(
     r"\b(?:i (?:need to|should|must|have to|could|will)|let me|let's|we (?:need to|should|must)|wait,|hmm|i'll|now i)\b"
     r"|我(?:需要|应该|得|要|可以|先|来)|让我|必要がある|しよう|нужно|надо|je dois|il faut|debo|tengo que|ich (?:muss|sollte)",
@@ -145,9 +146,14 @@ def _monologue(subject: Subject) -> Iterator[Seen]:
         or subject.content.code.covers(match.start())
     ):
         return
-    # A report about users does not open with the user's wish, nor turn to what "I" should do.
+    # A report about users does not open with the user's wish, nor turn to what "I" should do; a
+    # comment says what happens if they have it.
     opening = head[: match.start()].strip()
-    if len(opening) <= 40 and _SELF_TALK.search(subject.content.text, match.end()):
+    if (
+        len(opening) <= 40
+        and not _CONDITION.search(opening)
+        and _SELF_TALK.search(subject.content.text, match.end())
+    ):
         yield _seen("content", f"the model talks to itself, {span(head, *match.span())}")
 
 

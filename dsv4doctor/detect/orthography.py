@@ -29,7 +29,7 @@ _WHOLE_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x44)}" for block in _
 _MARKED = r"[\u0900-\u0dff\u0e80-\u109f\u1780-\u17d3]"
 _SHOWN = "◌'\"‘“(/"
 _ABUGIDA = (
-    rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?!\s|\Z)"
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?![\s\u200c\u200d]|\Z)"
     f"|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}]"
 )
 # Thai: marks above and below and the vowels written after a consonant, those written before one.
@@ -52,7 +52,8 @@ _ARABIC = (
 )
 # Laughter and sobs are written in single letters.
 _HANGUL = "(?<=[가-힣])(?:(?![ㅋㅎㅠㅜㅡㅇ])[ㄱ-ㅣ]){1,4}(?=[가-힣])"
-_KANA = r"(?<![\u3041-\u30ff\uff66-\uff9f])[ゃゅょャュョ]"
+# Alone it is an entry of a table of signs.
+_KANA = r"(?<![\u3041-\u30ff\uff66-\uff9f])[ゃゅょャュョ](?=[\u3041-\u30ff\u4e00-\u9fff])"
 _ABUGIDAS = (
     "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil", "Telugu", "Kannada",
     "Malayalam", "Sinhala", "Lao", "Khmer", "Myanmar",

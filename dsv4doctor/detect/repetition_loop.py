@@ -47,6 +47,9 @@ _DECIMALS = re.compile(r"\d[.,]\d{0,38}$")
 _CLOSERS = "}])>;, \t\r\n"
 _MANY_CLOSERS = 60
 _DIGIT = re.compile(r"[0-9]")
+# A whole line of base64 or hex, and what the next one has of it so far.
+_TWO_LINES_CHARS = 160
+_ENCODED_LINE = re.compile(r"[A-Za-z0-9+/]{60,}\n?[A-Za-z0-9+/]*\Z")
 _LAUGHTER = re.compile(
     r"(?:[hjx]+[aeiou]+|[aeiou]*[hmz]+|l[ao]+|n[oa]+|哈|呵|嘿|ㅋ|ㅎ|w|5)+[\s,!.-]*", re.IGNORECASE
 )
@@ -170,7 +173,10 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
     """Whether the rounds with which a finished reply ends are a loop and nothing meant."""
     unit, repeats, covered = period.unit, period.repeats, period.covered
     # Letters and digits in one piece are a stretch of encoded bytes, not a word.
-    encoded = " " not in unit and _DIGIT.search(unit) and unit.isascii()
+    before = text.text[max(0, period.start - _TWO_LINES_CHARS) : period.start]
+    encoded = (
+        " " not in unit and unit.isascii() and (_DIGIT.search(unit) or _ENCODED_LINE.search(before))
+    )
     wordy = _is_wordy(unit) and not _is_list(unit) and not encoded
     if text.in_call and repeats >= _MANY_LINES and _is_statement(unit):
         return True

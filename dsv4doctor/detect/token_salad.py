@@ -83,12 +83,16 @@ _ENCODING_TALK = (
     "replacement char",
 )
 
+_PUNYCODE = "xn--"
+
 
 def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
         yield from _bytes(subject, text)
         if not text.text.isascii():
-            foreign = families_of(text.prose_signs) - {"Latin"}
+            # Names of hosts in Punycode stand beside their spellings in any script, lawful or not.
+            named = _PUNYCODE in text.text
+            foreign = frozenset() if named else families_of(text.prose_signs) - {"Latin"}
             yield from _scripts(subject, text, foreign)
             breach = misspelt_script(text.prose, foreign) if foreign else None
             if breach and not asks_for_nonsense(subject):
