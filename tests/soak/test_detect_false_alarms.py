@@ -14,9 +14,9 @@ from dsv4doctor.label import Label
 
 CI_PIECES = 1_000
 SOAK_PIECES = 20_000
-# The texts are those that this machine's packages hold, so each machine draws others. At one alarm in
-# ten thousand, a thousand texts hold two bad ones in one run of a hundred; one bad text counts twice,
-# as content and as an argument.
+# The texts are those that this machine's packages hold, so each machine draws others. At one alarm
+# in ten thousand, a thousand texts hold two bad ones in one run of a hundred; one bad text counts
+# twice, as content and as an argument.
 CI_ALLOWED = 2
 # One alarm in ten thousand, as content and as arguments together.
 ALLOWED_SHARE = 1e-4
