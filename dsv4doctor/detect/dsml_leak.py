@@ -27,7 +27,6 @@ from dsv4doctor.dsml.tolerant import Form, Fragment, fragments, may_hold_markup,
 from dsv4doctor.label import Label
 
 # What may stand between the start of a value and the rest of its opener.
-_NAMED = re.compile(r"name=[\"'\\]*([^\"'\\>]+)")
 _OPENER_END = " \"'\\"
 _NAME = re.compile(r"name=\W{1,6}([\w.-]{1,100})")
 # How far a tag may be indented and still begin its line.
@@ -141,12 +140,17 @@ def _is_bare_parameter(subject: Subject, piece: Fragment, text: str) -> bool:
 def _begins_call(subject: Subject, piece: Fragment, text: str) -> bool:
     """True for the rest of an opener at the very start of a text, and of an offered tool if it
     has a name."""
-    if text[: piece.start].strip(_OPENER_END) if piece.start <= _MARGIN else True:
+    if not _begins(text, piece):
         return False
     name = _NAME.match(text, piece.start)
     if name is None:
         return "string=" in text[piece.start : piece.end]
     return name[1] in (subject.tools or {})
+
+
+def _begins(text: str, piece: Fragment) -> bool:
+    """True for a fragment with nothing but what ends an opener before it."""
+    return piece.start <= _MARGIN and not text[: piece.start].strip(_OPENER_END)
 
 
 def _is_echoed_result(subject: Subject, piece: Fragment, text: str) -> bool:
@@ -179,8 +183,8 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
     if _is_document(pieces, text.text):
         return
     first, last = pieces[0], pieces[-1]
-    begins = first.form is Form.ATTRIBUTE and not text.text[: first.start].strip(_OPENER_END)
-    if begins and _is_own_opener(subject, text, text.text[first.start : first.end]):
+    begins = first.form is Form.ATTRIBUTE and _begins(text.text, first)
+    if begins and _is_own_opener(subject, text, first):
         yield _seen(
             text.where, text.text, first, "the value begins with the rest of its own opener"
         )
@@ -197,13 +201,13 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
             return
 
 
-def _is_own_opener(subject: Subject, text: Text, rest: str) -> bool:
+def _is_own_opener(subject: Subject, text: Text, piece: Fragment) -> bool:
     """Whether the rest of an opener is DSML's: a name alone is any markup's, unless it is the
     argument's own or an offered tool's."""
-    named = _NAMED.search(rest)
-    if named is None or "string=" in rest:
+    name = _NAME.match(text.text, piece.start)
+    if name is None or "string=" in text.text[piece.start : piece.end]:
         return True
-    return named[1] == text.where.rpartition(".")[2] or named[1] in (subject.tools or {})
+    return name[1] == text.where.rpartition(".")[2] or name[1] in (subject.tools or {})
 
 
 def _strong(pieces: tuple[Fragment, ...]) -> list[Fragment]:

@@ -83,7 +83,9 @@ _ENCODING_TALK = (
     "replacement char",
 )
 
+# A text with several of them is about names of hosts; one may stand in any salad.
 _PUNYCODE = "xn--"
+_MIN_PUNYCODE = 3
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
@@ -91,7 +93,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
         yield from _bytes(subject, text)
         if not text.text.isascii():
             # Names of hosts in Punycode stand beside their spellings in any script, lawful or not.
-            named = _PUNYCODE in text.text
+            named = text.text.count(_PUNYCODE) >= _MIN_PUNYCODE
             foreign = frozenset() if named else families_of(text.prose_signs) - {"Latin"}
             yield from _scripts(subject, text, foreign)
             breach = misspelt_script(text.prose, foreign) if foreign else None
