@@ -10,6 +10,8 @@ EXIT_UNDECIDED = 4
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
+COULD_NOT_RUN = "could not run"  # the verdict of a result with EXIT_COULD_NOT
+
 
 class DoctorError(Exception):
     """The work could not be done, for a reason outside this program (exit code 3)."""

@@ -1,13 +1,11 @@
-"""The command line: every command in one visible list, exit codes, and how errors are told."""
+"""The command line: every command in one visible list, exit codes, and where every error ends."""
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -18,10 +16,8 @@ from typer.exceptions import TyperException
 
 from dsv4doctor import __version__
 from dsv4doctor.cli.early import interrupt_as_usual
-from dsv4doctor.errors import EXIT_BUG, EXIT_COULD_NOT, EXIT_INTERRUPTED, DoctorError, Interrupted
-
-# What writing to a full or failing device behind `>` raises; it is no bug and no finding.
-_OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
+from dsv4doctor.cli.failing import PROGRAM, Failing, drop_stdout
+from dsv4doctor.errors import DoctorError, Interrupted
 
 
 class CommandEntry(NamedTuple):
@@ -91,6 +87,9 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; Ctrl-C that it did not answer itself is told, not swallowed."""
+        from dsv4doctor.cli import output
+
+        output.begin()
         interrupt_as_usual()  # up to here, with typer's own imports, there was nothing to save
         try:
             return super().invoke(ctx)
@@ -105,7 +104,7 @@ class CommandGroup(TyperGroup):
 
 app = typer.Typer(
     cls=CommandGroup,
-    name="dsv4doctor",
+    name=PROGRAM,
     help="Find out why a DeepSeek-V4 deployment corrupts its output, prove it, and fix what can "
     "be fixed.",
     pretty_exceptions_enable=False,
@@ -139,46 +138,31 @@ def main(argv: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     _make_streams_safe()
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    failing = Failing(words, COMMANDS)
     try:
         # The name also where `python -m` started it: a lab's problems are told by its parent.
-        code = app(args=words, prog_name="dsv4doctor", standalone_mode=False)
+        code = app(args=words, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
     except DoctorError as error:
-        _tell(str(error), error.hint)
-        code = error.exit_code
+        code = failing.tell(str(error), error.hint, exit_code=error.exit_code)
     except TyperException as error:
         message = error.format_message()
-        if message:  # without a subcommand the help was printed, and there is nothing to add
-            _tell(message, _usage_hint(error))
         code = error.exit_code
-    except KeyboardInterrupt:
-        _tell("interrupted")
-        code = EXIT_INTERRUPTED
+        if message:  # without a subcommand the help was printed, and there is nothing to add
+            failing.tell(message, _usage_hint(error), exit_code=code)
+    except (KeyboardInterrupt, typer.Abort):
+        code = failing.tell_interrupted()
     except BrokenPipeError:
         code = _leave_closed_pipe()
     except SystemExit as end:
         # typer's own answer to a closed pipe is to wrap stdout and exit with 1.
         is_pipe = type(sys.stdout).__name__ == "PacifyFlushWrapper"
         code = _leave_closed_pipe() if is_pipe else end.code
-    except typer.Abort:
-        _tell("interrupted")
-        code = EXIT_INTERRUPTED
     except OSError as error:
-        code = _tell_output_error(error) if error.errno in _OUTPUT_ERRORS else _tell_bug()
+        code = failing.tell_os_error(error)
     except Exception:
-        code = _tell_bug()
+        code = failing.tell_bug()
     sys.exit(code or 0)
-
-
-def _tell_output_error(error: OSError) -> int:
-    _tell(f"the output cannot be written: {error.strerror}", "free space, or name another output")
-    return EXIT_COULD_NOT
-
-
-def _tell_bug() -> int:
-    traceback.print_exc()
-    _tell("a bug in dsv4doctor, not in your deployment", "report it with the traceback above")
-    return EXIT_BUG
 
 
 def _make_streams_safe() -> None:
@@ -197,27 +181,12 @@ def _interrupt(_signum: int, _frame: Any) -> None:
 
 
 def _leave_closed_pipe() -> int:
-    """The reader (`| head`) went away: not an error. Keeps the interpreter's last flush quiet."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """The reader (`| head`) went away: not an error."""
+    drop_stdout()
     return 0
-
-
-def _tell(problem: str, hint: str = "") -> None:
-    from dsv4doctor.cli.console import SAID_CHARS
-    from dsv4doctor.safetext import one_line  # what a server or a file said may be in it
-
-    lines = [f"dsv4doctor: {one_line(' '.join(problem.split()), SAID_CHARS)}"]
-    if hint:
-        lines.append(f"  try: {one_line(hint, SAID_CHARS)}")
-    try:
-        print("\n".join(lines), file=sys.stderr, flush=True)
-    except UnicodeEncodeError:
-        print("\n".join(lines).encode("ascii", "backslashreplace").decode(), file=sys.stderr)
-    except BrokenPipeError:
-        return
 
 
 def _usage_hint(error: TyperException) -> str:
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "dsv4doctor"
+    command = context.command_path if context is not None else PROGRAM
     return f"{command} --help"

@@ -115,8 +115,6 @@ def audit(
         say,
     )
     code = outcome.exit_code(Severity(fail_on.value))
-    if outcome.hosts and all(host.error for host in outcome.hosts) and not outcome.subjects:
-        code = 3
     if as_json:
         _emit(outcome, code)
     elif env_block:
@@ -139,9 +137,7 @@ def _stated(texts: list[str]) -> dict[str, Any]:
 
 
 def _emit(outcome: Any, code: int) -> None:
-    import json
-
-    from dsv4doctor.cli.output import envelope
+    from dsv4doctor.cli.output import envelope, print_document
 
     document = envelope(
         "audit",
@@ -156,7 +152,7 @@ def _emit(outcome: Any, code: int) -> None:
             "support": found.support.value,
             "subject": found.subject,
         }
-    typer.echo(json.dumps(document, allow_nan=False))
+    print_document(document)
 
 
 def _show(outcome: Any, *, no_color: bool) -> None:

@@ -53,12 +53,33 @@ def envelope(
 def emit_json(
     command: str, verdict: str, exit_code: int, findings: Sequence[Finding], body: Any
 ) -> None:
-    """Print the envelope on stdout.
+    """Print the envelope on stdout."""
+    print_document(envelope(command, verdict, exit_code, findings, body))
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Print an envelope on stdout.
 
     ASCII only, so that a lone surrogate in model output is an escape that every reader takes and no
-    terminal obeys.
+    terminal obeys. Whole or not at all, where the form fails.
     """
-    document = envelope(command, verdict, exit_code, findings, body)
-    json.dump(document, sys.stdout, ensure_ascii=True, allow_nan=False)
-    sys.stdout.write("\n")
+    text = json.dumps(document, ensure_ascii=True, allow_nan=False)
+    _Printed.documents += 1
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+class _Printed:
+    """What this process has answered: more than one document there never is."""
+
+    documents = 0
+
+
+def is_printed() -> bool:
+    """Whether the document is on stdout, or was begun."""
+    return _Printed.documents > 0
+
+
+def begin() -> None:
+    """Another command line begins (in one process: tests)."""
+    _Printed.documents = 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dsv4doctor.audit.evaluate import AuditResult, by_severity, evaluate
 from dsv4doctor.audit.facts import Fact, Facts, gather_facts
 from dsv4doctor.audit.rule import AuditFinding
-from dsv4doctor.errors import EXIT_DONE, EXIT_FINDINGS, UsageError
+from dsv4doctor.errors import COULD_NOT_RUN, EXIT_COULD_NOT, EXIT_DONE, EXIT_FINDINGS, UsageError
 from dsv4doctor.finding import Severity
 from dsv4doctor.flows import audit_sources as sources
 from dsv4doctor.flows.audit_logs import facts_of_log
@@ -66,10 +66,20 @@ class AuditOutcome:
 
     @property
     def verdict(self) -> str:
+        if self._is_unanswered:
+            return COULD_NOT_RUN
         grave = any(f.finding.severity is not Severity.INFO for f in self.result.findings)
         return FOUND if grave else CLEAN
 
+    @property
+    def _is_unanswered(self) -> bool:
+        """Hosts were all that was asked, and none told anything."""
+        nothing_else = not self.subjects and self.tree is None
+        return nothing_else and bool(self.hosts) and all(host.error for host in self.hosts)
+
     def exit_code(self, fail_on: Severity) -> int:
+        if self._is_unanswered:
+            return EXIT_COULD_NOT
         grave = any(f.finding.severity.rank >= fail_on.rank for f in self.result.findings)
         return EXIT_FINDINGS if grave else EXIT_DONE
 

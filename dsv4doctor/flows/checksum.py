@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dsv4doctor.errors import (
+    COULD_NOT_RUN,
     EXIT_COULD_NOT,
     EXIT_DONE,
     EXIT_FINDINGS,
@@ -68,7 +69,7 @@ def run_on_hosts(
     worked = any(row["error"] is None for row in rows)
     is_found = any(finding.severity.rank >= fail_on.rank for finding in findings)
     exit_code = EXIT_FINDINGS if is_found else EXIT_DONE if worked else EXIT_COULD_NOT
-    verdict = {EXIT_FINDINGS: "failed", EXIT_DONE: "passed"}.get(exit_code, "could not run")
+    verdict = {EXIT_FINDINGS: "failed", EXIT_DONE: "passed"}.get(exit_code, COULD_NOT_RUN)
     if not is_whole and verdict == "passed":
         verdict = "undecided"
     return Outcome(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dsv4doctor import __version__, probe_protocol
-from dsv4doctor.errors import EXIT_COULD_NOT, EXIT_DONE
+from dsv4doctor.errors import COULD_NOT_RUN, EXIT_COULD_NOT, EXIT_DONE
 from dsv4doctor.flows.checksum import LOCAL, Targets, split_prefix
 from dsv4doctor.hosts.fanout import HostResult, fan_out
 from dsv4doctor.probe import installer, package
@@ -54,7 +54,7 @@ def run_probe(
     hosts = [_host_row(result, action) for result in _answers(targets, text)]
     worked = [row for row in hosts if row["error"] is None]
     return ProbeOutcome(
-        verdict=_verdict(action, worked) if worked else "could not run",
+        verdict=_verdict(action, worked) if worked else COULD_NOT_RUN,
         exit_code=EXIT_DONE if worked else EXIT_COULD_NOT,
         body={"action": action, "hosts": hosts},
     )

@@ -90,7 +90,74 @@ def test_a_number_that_is_none_is_code_2_and_named(
         assert flag in err
 
 
+def document_of(text: str) -> dict[str, Any]:
+    """The one document there is: a second would be extra data."""
+    assert text.count("\n") == 1
+    document: dict[str, Any] = json.loads(text)
+    assert set(document) == {
+        "schema_version", "dsv4doctor_version", "command", "verdict", "exit_code", "findings",
+        document["command"],
+    }  # fmt: skip
+    return document
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_with_json_a_usage_error_is_a_document_too(
+    words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words, "--json", "--no-such-flag") == 2
+    out, err = capfd.readouterr()
+    document = document_of(out)
+    assert (document["command"], document["verdict"], document["exit_code"]) == (
+        words[0], "usage", 2,
+    )  # fmt: skip
+    told = document[words[0]]
+    assert err.splitlines() == [f"dsv4doctor: {told['error']}", f"  try: {told['hint']}"]
+
+
 CLOSED = ("--base-url", "http://127.0.0.1:9")  # nobody listens on the discard port
+ARMS = ("--arm", "a=http://127.0.0.1:9", "--arm", "b=http://127.0.0.1:9")
+FAILS = [
+    (("ab", *ARMS), 3, "could not run"),
+    (("ab", "plan", "--p0", "7"), 2, "usage"),
+    (("ab", "restore", "NOWHERE"), 2, "usage"),
+    (("audit", *CLOSED), 3, "could not run"),
+    (("checksum", "compare", "NOWHERE", "NOWHERE"), 2, "usage"),
+    (("lab", "replay", "NOWHERE"), 2, "usage"),
+    (("lab", "serve", "--fault", "none-such"), 2, "usage"),
+    (("patch", "--source", "NOWHERE"), 2, "usage"),
+    (("report", "NOWHERE"), 2, "usage"),
+    (("scan", "NOWHERE"), 2, "usage"),
+    (("size", *CLOSED), 3, "could not run"),
+    (("size", "--spec", "NOWHERE"), 2, "usage"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "verdict"), FAILS, ids=str)
+def test_with_json_what_could_not_be_done_is_a_document_too(
+    words: tuple[str, ...],
+    code: int,
+    verdict: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(*words) == code
+    out, plainly = capfd.readouterr()
+    assert out == ""
+    assert run(*words, "--json") == code
+    out, err = capfd.readouterr()
+    assert err == plainly
+    document = document_of(out)
+    assert (document["command"], document["verdict"], document["exit_code"]) == (
+        words[0], verdict, code,
+    )  # fmt: skip
+    assert document["findings"] == []
+    told = document[words[0]]
+    assert err.splitlines()[-2:] == [f"dsv4doctor: {told['error']}", f"  try: {told['hint']}"]
+
+
 QUICK = [
     ("ab", "plan", "--p0", "0.18", "--p1", "0.01"),
     ("audit", "--launch", "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V4"),
@@ -116,12 +183,7 @@ def test_with_json_there_is_one_document_on_stdout_and_nothing_else(
         code = run(*words, "--json", "--no-color")
         out, err = capfd.readouterr()
         assert out, (words, code, err)
-        document = json.loads(out)  # one, since a second would be extra data
-        assert out.count("\n") == 1
-        assert set(document) == {
-            "schema_version", "dsv4doctor_version", "command", "verdict", "exit_code", "findings",
-            words[0],
-        }, words  # fmt: skip
+        document = document_of(out)
         assert (document["command"], document["exit_code"]) == (words[0], code), err
         assert all(each["evidence"] for each in document["findings"])
         assert "Traceback" not in err

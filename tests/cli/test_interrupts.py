@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -44,6 +45,13 @@ def test_an_interrupted_start_says_one_line(module: str) -> None:
     assert done.returncode == 130
     assert done.stderr == "dsv4doctor: interrupted\n"
     assert done.stdout == ""
+
+
+def test_an_interrupted_start_with_json_is_a_document_too() -> None:
+    done = interrupted_at("dsv4doctor.flows.repro", "repro", "--base-url", "127.0.0.1:9", "--json")
+    document = json.loads(done.stdout)
+    assert (document["verdict"], document["exit_code"]) == ("interrupted", done.returncode)
+    assert document["repro"] == {"error": "interrupted", "hint": None}
 
 
 def test_an_ignored_interrupt_stays_ignored() -> None:

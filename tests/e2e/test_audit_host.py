@@ -137,6 +137,8 @@ def test_a_host_without_a_server_and_one_that_refuses_are_exit_code_3(
     assert done.returncode == 3
     assert "login refused" in done.stderr
     assert "Traceback" not in done.stderr
+    document = json.loads(run(lab, "--ssh-hosts", str(listed), "--json").stdout)
+    assert (document["verdict"], document["exit_code"]) == ("could not run", 3)
 
 
 def test_nothing_is_left_on_the_host(lab: SshLab, server: int) -> None:
