@@ -60,7 +60,11 @@ _OTHERS = re.compile(
     r"|\blass(?:en Sie)? mich\b"
     r"|\b(?:vou|deixe-me|deixa-me)(?: \w+){0,2} (?:verific|busc|procur|l|abr|execut|chec|olh|consult|cri|escrev|edit|atualiz|"
     r"modific|list|analis|corrig|rod)[aei]r\b"
-    r"|\b(?:ora|adesso|prima|intanto) (?:controllo|verifico|leggo|cerco|apro|eseguo|guardo)\b|\bfammi \w+re\b"
+    r"|\b(?:ora|adesso|prima|intanto|subito) (?:controllo|verifico|leggo|cerco|apro|eseguo|guardo)\b|\bfammi \w+re\b"
+    # The speaker's own verb opens the sentence, and says when: "Cerco subito", "Leggo ora".
+    r"|^\W*(?:controllo|verifico|leggo|cerco|apro|eseguo|guardo|creo|lancio|avvio|aggiorno|consulto|recupero) "
+    r"(?:subito|ora|adesso|immediatamente)\b|\b(?:sto per|vado a) \w+(?:are|ere|ire)\b"
+    r"|^\W*(?:busco|reviso|leo|abro|ejecuto|compruebo|verifico|consulto|miro) (?:ahora|ya|enseguida|de inmediato)\b"
     r"|\b(?:laat me|ik (?:ga|zal))\b[^.!?\n]{0,30}\b(?:kijken|controleren|lezen|zoeken|openen|uitvoeren|bekijken)\b"
     r"|\b(?:посмотрю|посмотрим|проверю|проверим|прочитаю|прочту|найду|запущу|открою|выполню|давайте (?:по)?смотреть|"
     r"позвольте (?:проверить|посмотреть)|перевірю|прочитаю|знайду|відкрию|виконаю|подивлюся)\b"

@@ -29,6 +29,8 @@ from dsv4doctor.label import Label
 # What may stand between the start of a value and the rest of its opener.
 _OPENER_END = " \"'\\"
 _NAME = re.compile(r"name=\W{1,6}([\w.-]{1,100})")
+# A value of fewer characters is in any request.
+_MIN_ASKED = 3
 # How far a tag may be indented and still begin its line.
 _MARGIN = 80
 # Where a parameter was cut late: the value ends with (the beginning of) its own closer.
@@ -46,6 +48,9 @@ def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
         if text.in_call and text.markup:
             yield from _in_value(subject, text)
+        elif text.in_call and _is_asked_for_but_end(subject, text.text):
+            piece = Fragment(form=Form.HALF, start=len(text.text) - 2, end=len(text.text))
+            yield _seen(text.where, text.text, piece, "the value runs into its own closer")
     for call in subject.calls:
         if call.name and may_hold_markup(call.name):
             for piece in fragments(call.name)[:1]:
@@ -199,6 +204,16 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
         if not text.code.covers(piece.start) and not quoted.covers(piece.start):
             yield _seen(text.where, text.text, piece, "unmatched markup inside an argument value")
             return
+
+
+def _is_asked_for_but_end(subject: Subject, value: str) -> bool:
+    """True for a value that the request holds word for word, but for the `</` at its end."""
+    if not value.endswith("</") or "<" in value[:-2]:
+        return False
+    asked = value[:-2].strip()
+    if len(asked) < _MIN_ASKED or value.strip() in subject.prompt or "<" in subject.prompt:
+        return False
+    return re.search(rf"(?<!\w){re.escape(asked)}(?!\w)", subject.prompt) is not None
 
 
 def _is_own_opener(subject: Subject, text: Text, piece: Fragment) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 
 import regex
 
+from dsv4doctor.detect.misread import MISREAD_SIGNS, misread
+
 # Runs that are tried; a text in a Western language has many that are no mojibake.
 _MAX_RUNS = 2000
 # Finds of one kind that are told: the first ones may be quoted or in code.
@@ -57,6 +59,8 @@ _SOUND: set[str] = set()
 
 def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, int, int]]:
     """(what it is, start, end) for every trace, kind by kind; `signs` are the text's."""
+    if not signs.isdisjoint(MISREAD_SIGNS):
+        yield from misread(text, signs)
     # What one character tells is looked for among the distinct ones first.
     doubtful = signs - _SOUND
     if not doubtful:

@@ -26,7 +26,15 @@ from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.topic import is_off_topic
 from dsv4doctor.label import Label
 
-_CUE = r"(sessions?|codes?|users?|customers?|tickets?|conversations?|chats?|clients?|tenants?|id|for|case|ref)\W{1,3}$"
+_CUE = (
+    r"(sessions?|codes?|users?|customers?|tickets?|conversations?|chats?|clients?|tenants?|id|for|case|ref|"
+    r"regarding|concerning|as for|dear|hello|hi)\W{1,3}$"
+)
+# Capitals and a number that are everybody's: standards, formats, aircraft, diseases.
+_PUBLIC = re.compile(
+    r"(?:COVID|IEEE|LATIN|POSIX|BASE|ECMA|ANSI|NIST|WINDOWS|UNICODE|BOEING|AIRBUS|APOLLO|SARS|INFLUENZA|HTTP|HTTPS|"
+    r"TIER|LEVEL|PHASE|STEP|PART|CLASS|TYPE|OPTION|FIGURE|TABLE|SECTION|VERSION|FORM|GRADE|STAGE|ZONE|GROUP|PLAN|MARK)\W",
+)
 _RECORD_CUES = frozenset(["ticket", "tickets", "case", "ref", "id"])
 _IDENTITY = re.compile(
     r"^(tenant|user|customer|client|org|team|account|project|workspace|session|company|member|student|patient)"
@@ -83,6 +91,8 @@ def _marker(subject: Subject) -> Iterator[Seen]:
     for text in subject.texts:
         for match in shape.finditer(text.text):
             token = match.group()
+            if _PUBLIC.match(token):
+                continue
             cued = re.search(
                 _CUE, text.text[max(0, match.start() - 16) : match.start()], re.IGNORECASE
             )
@@ -103,8 +113,10 @@ def _shape_of(marker: str) -> str:
             pieces.append(rf"\d{{1,{len(piece) + 2}}}")
         elif piece.isalpha() and piece.isascii():
             # Short prefixes are part of the form, longer runs are names.
-            name = "[A-Z]{3,16}" if piece.isupper() else "[a-z]{3,16}"
-            pieces.append(name if len(piece) >= 3 else re.escape(piece))
+            # Abbreviations (`UTF-8`, `SHA-256`) have three letters where names have more.
+            least = min(len(piece), 4)
+            name = f"[A-Z]{{{least},16}}" if piece.isupper() else f"[a-z]{{{least},16}}"
+            pieces.append(name if least >= 3 else re.escape(piece))
         else:
             pieces.append(re.escape(piece))
     return "".join(pieces)

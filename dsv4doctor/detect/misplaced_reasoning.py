@@ -34,6 +34,10 @@ _TAG = re.compile(
     r"&lt;/?think(?:ing)?&gt;",
     re.IGNORECASE,
 )
+# Harmony's channels with their tokens taken out: the words that stood in them, glued to the text.
+_GLUED_CHANNELS = re.compile(
+    r"\A\s*(?:analysis(?=[A-Z]))|(?<=[^\s\w])assistant(?:final|commentary)(?=\S)"
+)
 _EDGE_CLOSER = re.compile(r"\A\s*</think(?:ing)?>|</think(?:ing)?>\Z")
 # Every tag begins with one of these.
 _OPENERS = frozenset("<◁[&")
@@ -66,6 +70,8 @@ _SELF_TALK = re.compile(
 # an i and `casefold` does not.
 _USERS = ("user", "用户", "ユーザー", "사용자", "пользователь", "utilisateur", "usuario", "nutzer")
 _ODD_I = frozenset("ıİ")
+# A channel of thoughts and one of the answer.
+_BOTH = 2
 # How far into the content a monologue shows itself.
 _HEAD = 300
 _MIN_ANSWER_WORDS = 6
@@ -76,6 +82,7 @@ _MIN_ANSWER_CHARS = 12
 
 def detect(subject: Subject) -> Iterator[Seen]:
     yield from _tags(subject, subject.content)
+    yield from _glued_channels(subject)
     yield from _at_an_edge(subject)
     yield from _monologue(subject)
     yield from _answer_in_reasoning(subject)
@@ -106,6 +113,12 @@ def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
         if not quoted.covers(match.start()):
             yield _seen(text.where, f"a thinking tag outside code, {span(body, *match.span())}")
             return
+
+
+def _glued_channels(subject: Subject) -> Iterator[Seen]:
+    body = subject.content.text
+    if "assistant" in body and len(found := list(_GLUED_CHANNELS.finditer(body))) >= _BOTH:
+        yield _seen("content", f"channels of thoughts and answer, {span(body, *found[-1].span())}")
 
 
 def _at_an_edge(subject: Subject) -> Iterator[Seen]:

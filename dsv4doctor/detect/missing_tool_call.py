@@ -41,6 +41,8 @@ _NAMED_CALL = re.compile(
     r"|\n\W{0,4}(?:arguments|args|parameters|params|input)\W{0,3}\n\s+\w+:)",
     re.IGNORECASE | re.MULTILINE,
 )
+# A recipient and its message, as harmony addresses a call: `commentary to=functions.f json{…}`.
+_ADDRESSED_CALL = re.compile(r"\bto=(?:functions\.)?(\w[\w.-]{0,79})[^{}\n]{0,60}\{")
 _ENGLISH_GLUE = re.compile(
     r"\b(?:the|is|are|this|these|here|following|of|to|and|for|your|with)\b", re.I
 )
@@ -106,9 +108,10 @@ def _written_out(subject: Subject, text: str) -> str | None:
             and _only_call(text, at)
         ):
             return span(text, at, at + 60)
-    for match in _NAMED_CALL.finditer(text):
-        if match[1] in offered:
-            return span(text, *match.span())
+    for pattern in (_NAMED_CALL, _ADDRESSED_CALL):
+        for match in pattern.finditer(text):
+            if match[1] in offered:
+                return span(text, *match.span())
     for match in _JSON_CALL.finditer(text):
         if match[1] in offered and (
             "arguments" in text or "parameters" in text or '"args"' in text or '"input"' in text

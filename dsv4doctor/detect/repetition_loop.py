@@ -47,6 +47,7 @@ _DECIMALS = re.compile(r"\d[.,]\d{0,38}$")
 _CLOSERS = "}])>;, \t\r\n"
 _MANY_CLOSERS = 60
 _DIGIT = re.compile(r"[0-9]")
+_HEX = re.compile(r"0x[0-9A-Fa-f]+")
 # A whole line of base64 or hex, and what the next one has of it so far.
 _TWO_LINES_CHARS = 160
 _ENCODED_LINE = re.compile(r"[A-Za-z0-9+/]{60,}\n?[A-Za-z0-9+/]*\Z")
@@ -178,12 +179,15 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
         " " not in unit and unit.isascii() and (_DIGIT.search(unit) or _ENCODED_LINE.search(before))
     )
     wordy = _is_wordy(unit) and not _is_list(unit) and not encoded
-    if text.in_call and repeats >= _MANY_LINES and _is_statement(unit):
+    in_code = text.code.covers(period.start + covered - 1)
+    # Tables of values are long and even; in code only what is carried out is a loop.
+    done = text.in_call or (in_code and _is_carried_out(unit))
+    if repeats >= _MANY_LINES and done and _is_statement(unit):
         return True
     if text.in_call and covered < _MANY_WORDS_CHARS and not _is_sentence(unit):
         # Files of one instruction or one word a line are made on purpose.
         return False
-    if text.code.covers(period.start + covered - 1) or (text.in_call and not wordy):
+    if in_code or (text.in_call and not wordy):
         return wordy and repeats >= 12 and covered >= 400 and _is_sentence(unit)
     if wordy:
         if _LAUGHTER.fullmatch(unit.strip()):
@@ -223,6 +227,12 @@ def _is_statement(unit: str) -> bool:
     """True for a unit of several words and marks, at least one of letters: code or prose, no row
     of values."""
     return len(unit.split()) >= 3 and _LETTERS.search(unit) is not None and not _is_list(unit)
+
+
+def _is_carried_out(unit: str) -> bool:
+    """True for a unit of code that does something: an assignment, a call, a closed statement."""
+    bare = _HEX.sub("", unit)
+    return _LETTERS.search(bare) is not None and any(sign in bare for sign in "=(;")
 
 
 def _is_sentence(unit: str) -> bool:

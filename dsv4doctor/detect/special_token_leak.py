@@ -41,7 +41,7 @@ _ASCII = (
     r"|<(?:tool_(?:call|response|output|result)|channel|turn|think|message|im_start|im_end|eot_id)\|>"
 )
 _NAMED = (
-    r"</?start_of_turn>|<end_of_turn>|<start_of_image>|<start_function_call>|"
+    r"<\|\"\|>|</?start_of_turn>|<end_of_turn>|<start_of_image>|<start_function_call>|"
     r"\[/?INST\]|<</?SYS>>|\[gMASK\]|\[/?(?:TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG|BEGIN_OF_TEXT)\]|"
     r"<fim_(?:prefix|suffix|middle|pad)>|<(?:gh_stars|jupyter_(?:start|text|code|output)|"
     r"commit_(?:before|msg|after)|empty_output)>|<extra_id_\d{1,3}>|<reserved_\d{1,4}>|<unused\d{1,4}>|"

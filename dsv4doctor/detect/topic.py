@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from dsv4doctor.detect.request import asks_for_languages
 from dsv4doctor.detect.subject import Subject
 
 _WORD = re.compile(r"[a-z]{3,}")
@@ -113,8 +114,35 @@ _ASKS_LETTER = re.compile(
 )
 _PERSONA_PROMPT = re.compile(r"^\W*you are (?:an?|the) ", re.IGNORECASE)
 _PROPER = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*")
+# Requests for something in a formal language; what answers them holds signs of it.
+_ASKS_CODE = re.compile(
+    r"\b(?:write|give|show|create|implement|generate|provide|need|code|draft|fix)\b[^.?!\n]{0,40}\b(?:sql|quer(?:y|ies)|regexp?|"
+    r"regular expression|functions?|scripts?|one-liner|snippet|macro|makefile|dockerfile|json|yaml|cron(?:tab)?|"
+    r"(?:rust|python|bash|go|java|javascript|typescript|c\+\+|perl|ruby|haskell|lua) (?:code|program|class|method|test)s?)\b",
+    re.IGNORECASE,
+)
+# Names as only code has them: any answer about one speaks of it, in whatever language.
+_CODE_NAME = re.compile(
+    r"\w<\w|\w::\w|\w_\w|[a-z][A-Z]\w|\w\(\)|\b\w+\.(?:py|rs|go|c|h|js|ts|java|rb|sh|toml|yaml|json)\b"
+)
+_MERE_PROSE = re.compile(r"[^`{}()\[\]=;<>|/\\_$#*]+")
+# Whoever asks back, declines or advises speaks to somebody.
+_SPEAKS_TO = re.compile(
+    r"\b(?:you|your|i|i'm|i'll|we|sorry|cannot|can't|please|which|let)\b|\?", re.IGNORECASE
+)
+_GLUE_WORDS = {
+    "Spanish": "el la los las de del que en una con por para se es al y su lo",
+    "French": "le la les des du que dans une avec pour est au et il elle sur ce qui",
+    "German": "der die das und ist nicht mit den dem ein eine auf von im zu sich wird",
+    "Italian": "il la gli di del che una con per sono è nel al e si lo della",
+    "Portuguese": "os de da que em uma com por para se é ao e na dos das",
+}
+_GLUE = {language: frozenset(words.split()) for language, words in _GLUE_WORDS.items()}
+_GLUE_SHARE = 0.25
+_MIN_PROSE_WORDS = 12
 _MIN_PROMPT_STEMS = 3
 _MIN_REPLY_WORDS = 10
+_MAX_REPLY = 2000
 
 
 def is_off_topic(subject: Subject) -> str | None:
@@ -122,13 +150,34 @@ def is_off_topic(subject: Subject) -> str | None:
     prompt, reply = subject.prompt, subject.content.text
     if not prompt or not reply or subject.calls or subject.content.code:
         return None
-    if not prompt.isascii() or not reply.isascii() or len(reply) > 2000:
+    if not prompt.isascii() or len(reply) > _MAX_REPLY:
         return None
     asked = _stems(prompt)
     if len(asked) < _MIN_PROMPT_STEMS or len(reply.split()) < _MIN_REPLY_WORDS:
         return None
     if not asked.isdisjoint(_stems(reply)):
         return None
+    if why := _is_no_answer_in_code(subject, prompt, reply):
+        return why
+    return _is_about_else(prompt, reply) if reply.isascii() else None
+
+
+def _is_no_answer_in_code(subject: Subject, prompt: str, reply: str) -> str | None:
+    """Why prose cannot be the answer to a request for code, or about a name of code."""
+    words = reply.lower().split()
+    if len(words) < _MIN_PROSE_WORDS or not _MERE_PROSE.fullmatch(reply):
+        return None
+    asks_code = _ASKS_CODE.search(prompt) is not None
+    if asks_code and reply.isascii() and not _SPEAKS_TO.search(reply):
+        return f"code was asked for, and this is prose about something else: {reply[:60]!r}"
+    if (asks_code or _CODE_NAME.search(prompt)) and not asks_for_languages(subject):
+        for language, glue in _GLUE.items():
+            if sum(word in glue for word in words) >= _GLUE_SHARE * len(words):
+                return f"{language} that speaks of nothing in the request: {reply[:60]!r}"
+    return None
+
+
+def _is_about_else(prompt: str, reply: str) -> str | None:
     numbers = set(_NUMBER.findall(prompt))
     theirs = set(_NUMBER.findall(reply))
     if (

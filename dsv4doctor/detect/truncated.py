@@ -51,6 +51,10 @@ _OPEN_COLON = re.compile(
     r"\b(?:are|is|following|follows|these|below|this)(?: [a-z]+){0,3}:$", re.IGNORECASE
 )
 _MIN_WORDS = 5
+# Fewer words will do for one that nothing else ends on, a title neither.
+_NEVER_LAST = re.compile(
+    r"\S+ \S+ (?:\S+ )?(?:because|whose|(?:in|of|to|from|and|is|are) the|is an?)$"
+)
 # How far back a sentence without an end is read.
 _REACH = 140
 _ENDED_ON_REQUEST = frozenset(["abort", "aborted", "cancelled", "canceled"])
@@ -94,7 +98,9 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
     if "\n" not in text and (match := _DANGLING_CHINESE.search(last_line[-_REACH:])):
         yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
         return
-    if "\n" in text.strip() or len(last_line.split()) < _MIN_WORDS or not text[:1].isupper():
+    if "\n" in text.strip() or not text[:1].isupper():
+        return
+    if len(last_line.split()) < _MIN_WORDS and not _NEVER_LAST.fullmatch(last_line):
         return
     if _OPEN_COLON.search(last_line):
         yield _seen("content", f"stops at a colon, {span(last_line, 0, len(last_line))}")
