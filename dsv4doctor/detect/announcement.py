@@ -42,6 +42,8 @@ _OTHERS = re.compile(
     # Chinese: what I am about to do; no advice (请, 您), nothing done (过, 了).
     r"(?:我(?:这就|先|来|将|会|要|去|马上|再|接着|需要先)|让我(?:们)?|(?:接下来|下面|现在|首先|那么)[，,]?我(?:们)?)"
     rf"(?:(?!请|您|你|可以|能|已)[^。！？，,\n]){{0,8}}?{_ZH_VERB}(?![^。！？，,\n]{{0,2}}[过了])"
+    # A service done for the person, and at once.
+    rf"|我(?:这就|现在就?|马上|立刻|立即|来|先)(?:帮|为|给|替)(?:您|你)[^。！？，,\n]{{0,6}}?{_ZH_VERB}(?![^。！？，,\n]{{0,2}}[过了])"
     rf"|正在{_ZH_VERB}[^。！？\n]{{0,20}}(?:…|\.\.\.|：)$"
     # Japanese and Korean: the forms of the will, not those of description.
     r"|(?:確認|検索|実行|読み込|調べ|開[いき]|取得|作成|修正|見)[^。\n]{0,4}(?:てみます|ていきます|てまいります|てみましょう|しましょう)"

@@ -101,6 +101,8 @@ def _written_out(subject: Subject, text: str) -> str | None:
         if at < 0:
             continue
         before, after = head[:at].strip(), head[at + len(name) :].lstrip()[:1]
+        # Python's form of several calls is a list of them.
+        before = "" if before == "[" else before
         # The name alone on its line with arguments right behind it: not a mention in a sentence.
         if (
             after in ("(", "{")
@@ -130,7 +132,7 @@ def _inline(subject: Subject, position: int) -> bool:
 
 def _only_call(text: str, at: int) -> bool:
     """True when nothing but the call follows its name: the reply ends with its bracket."""
-    return text[at:].rstrip().rstrip("`;").rstrip().endswith((")", "}"))
+    return text[at:].rstrip().rstrip("`;").rstrip().endswith((")", "}", ")]"))
 
 
 def _only_promises(text: str) -> bool:

@@ -19,6 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from dsv4doctor.detect.counting import counts_on
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.periods import (
     Period,
@@ -106,6 +107,9 @@ def detect(subject: Subject) -> Iterator[Seen]:
             and _is_flood(period, text, cut=cut, asked=asks_for_repetition(subject))
         ):
             yield _flood(text, period)
+            return
+        if cut and not text.in_call and (counted := counts_on(text.text, subject.prompt)):
+            yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=counted)
             return
         if share > _COMPRESSIBLE:
             continue

@@ -33,6 +33,7 @@ from dsv4doctor.detect.request import (
 from dsv4doctor.detect.scripts import Splice, families_in, families_of, letters_of, splices
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import may_be_noise, symbol_noise
+from dsv4doctor.detect.wordless import wordless
 from dsv4doctor.label import Label
 
 # Foreign families spliced into one text. Three unrelated scripts in one sentence are nobody's
@@ -103,6 +104,9 @@ def detect(subject: Subject) -> Iterator[Seen]:
             odd = may_be_noise(text.prose_signs)
             if odd and (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
                 yield _seen(text, f"unrelated symbols, {span(text.prose, *found)}")
+        heap = wordless(text.prose) if text.where == "content" and not text.code else None
+        if heap and not asks_for_nonsense(subject):
+            yield _seen(text, f"numbers and marks without a word, {span(text.prose, *heap)}")
         what = debris(text)
         if what is not None and not asks_for_nonsense(subject):
             yield _seen(text, what)

@@ -90,7 +90,8 @@ _SUM = re.compile(
     re.IGNORECASE,
 )
 _RESULT = re.compile(
-    r"####|=\s*\$?\d|\btogether\b|\btotal\b|\bso (?:they|he|she|it|there|the)\b|\b(?:cost|leaves|makes|earns)\b",
+    r"####|=\s*\$?\d|\btogether\b|\btotal\b|\bso (?:they|he|she|its?|his|her|their|there|the)\b|\b(?:cost|leaves|makes|earns)\b|"
+    r"\bis (?:about |roughly )?[$€£]?\d",
     re.IGNORECASE,
 )
 # Claims of a shared past, or of things that the person is said to own.

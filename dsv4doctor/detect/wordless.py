@@ -1,0 +1,30 @@
+"""Numbers and marks with no word among them and in no order: what a reply falls into that has lost
+even its vocabulary's words."""
+
+from __future__ import annotations
+
+import re
+
+# Longer texts of numbers are data.
+_MAX_CHARS = 2000
+_MIN_PIECES = 14
+# Marks that stand by themselves between blanks: sums and tables have a few kinds of them.
+_MIN_KINDS = 6
+_MARK = re.compile(r"(?<!\S)[^\w\s]{1,4}(?!\S)")
+_LETTER = re.compile(r"[^\W\d_]{2}")
+# Marks in a row, and brackets back to back, that no notation has.
+_NEVER = re.compile(r",,|;;|\}\{|\)\(|\]\[|,\s+[)\]};,]|[(\[{]\s+[,;:)]")
+_PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
+
+
+def wordless(prose: str) -> tuple[int, int] | None:
+    """The whole text where it is such a heap; None where it may be a sum, a table or data."""
+    if len(prose) > _MAX_CHARS or _LETTER.search(prose):
+        return None
+    if len(prose.split()) < _MIN_PIECES or not any(map(str.isdigit, prose)):
+        return None
+    kinds = set(_MARK.findall(prose))
+    unpaired = any(prose.count(opener) != prose.count(closer) for opener, closer in _PAIRS)
+    if len(kinds) >= _MIN_KINDS and unpaired and _NEVER.search(prose):
+        return 0, len(prose)
+    return None
