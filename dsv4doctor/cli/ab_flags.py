@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.bounds import MAX_BLOCKS, MAX_MINUTES, MAX_SECONDS, MAX_SESSIONS
 from dsv4doctor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,24 +58,34 @@ class ArmFlags:
 class BudgetFlags:
     """How much is sent, and what the comparison promises."""
 
-    sessions: Annotated[int, typer.Option("--sessions", min=1, help="Sessions a block.")] = 60
+    sessions: Annotated[
+        int, typer.Option("--sessions", min=1, max=MAX_SESSIONS, help="Sessions a block.")
+    ] = 60
     turns: options.Turns = None
     blocks: Annotated[
-        int | None, typer.Option("--blocks", min=1, help="Blocks an arm [default: 2].")
+        int | None,
+        typer.Option("--blocks", min=1, max=MAX_BLOCKS, help="Blocks an arm [default: 2]."),
     ] = None
     max_sessions: Annotated[
         int | None,
         typer.Option(
             "--max-sessions",
             min=1,
+            max=MAX_SESSIONS,
             help="Sessions an arm at most; sets --blocks where that is not given.",
         ),
     ] = None
     max_minutes: Annotated[
-        float | None, typer.Option("--max-minutes", min=0.1, help="No block begins after so long.")
+        float | None,
+        typer.Option(
+            "--max-minutes", min=0.1, max=MAX_MINUTES, help="No block begins after so long."
+        ),
     ] = None
     warmup: Annotated[
-        int, typer.Option("--warmup", min=0, help="Sessions before each block, not counted.")
+        int,
+        typer.Option(
+            "--warmup", min=0, max=MAX_SESSIONS, help="Sessions before each block, not counted."
+        ),
     ] = 4
     alpha: Annotated[
         float,
@@ -92,6 +103,7 @@ class BudgetFlags:
         typer.Option(
             "--deadman",
             min=5,
+            max=int(MAX_SECONDS),
             metavar="S",
             help="The hosts put themselves back when we were not heard of for so many seconds.",
         ),
@@ -127,4 +139,4 @@ class BudgetFlags:
                 f"--max-sessions {self.max_sessions} is less than one block of {self.sessions}",
                 "give a smaller --sessions, or more",
             )
-        return min(self.blocks or most, most)
+        return min(self.blocks or most, most, MAX_BLOCKS)

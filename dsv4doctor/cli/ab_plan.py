@@ -6,24 +6,41 @@ from typing import Annotated
 
 import typer
 
+from dsv4doctor.cli.bounds import MAX_SEED, MAX_SESSIONS
 from dsv4doctor.cli.options import AsJson, NoColor
 
 
 def ab_plan(
     p0: Annotated[
-        float, typer.Option("--p0", help="Rate of corrupted sessions in one arm, 0 to 1.")
+        float,
+        typer.Option(
+            "--p0", min=0.0, max=1.0, help="Rate of corrupted sessions in one arm, 0 to 1."
+        ),
     ],
-    p1: Annotated[float | None, typer.Option("--p1", help="Rate in the other arm.")] = None,
+    p1: Annotated[
+        float | None, typer.Option("--p1", min=0.0, max=1.0, help="Rate in the other arm.")
+    ] = None,
     sessions: Annotated[
         int | None,
-        typer.Option("--sessions", help="Sessions an arm: which rates they tell from --p0."),
+        typer.Option(
+            "--sessions",
+            min=1,
+            max=MAX_SESSIONS,
+            help="Sessions an arm: which rates they tell from --p0.",
+        ),
     ] = None,
-    alpha: Annotated[float, typer.Option("--alpha", help="Chance of a false alarm.")] = 0.05,
-    power: Annotated[float, typer.Option("--power", help="Chance to see what is there.")] = 0.8,
+    alpha: Annotated[
+        float, typer.Option("--alpha", min=0.0, max=1.0, help="Chance of a false alarm.")
+    ] = 0.05,
+    power: Annotated[
+        float, typer.Option("--power", min=0.0, max=1.0, help="Chance to see what is there.")
+    ] = 0.8,
     margin: Annotated[
-        float, typer.Option("--margin", help="Difference that counts as none.")
+        float, typer.Option("--margin", min=0.0, max=1.0, help="Difference that counts as none.")
     ] = 0.01,
-    seed: Annotated[int, typer.Option("--seed", help="Of the simulated runs.")] = 42,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=MAX_SEED, help="Of the simulated runs.")
+    ] = 42,
     as_json: AsJson = False,
     no_color: NoColor = False,  # nothing here is coloured
 ) -> int:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dsv4doctor.cli.bounds import MAX_PULL_REQUEST
 from dsv4doctor.cli.options import ApiKey, AsJson, FailOn, FailOnFlag, NoColor
 from dsv4doctor.units import many
 
@@ -74,7 +75,11 @@ def audit(
     ] = None,
     has: Annotated[
         list[int] | None,
-        typer.Option(help="Number of a pull request that the build contains; repeatable."),
+        typer.Option(
+            min=1,
+            max=MAX_PULL_REQUEST,
+            help="Number of a pull request that the build contains; repeatable.",
+        ),
     ] = None,
     env_block: Annotated[
         bool, typer.Option("--env-block", help="Print what an upstream issue wants pasted.")

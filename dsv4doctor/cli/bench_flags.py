@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dsv4doctor.cli.bounds import MAX_BLOCKS, MAX_REQUESTS, MAX_REQUESTS_PER_S, MAX_SECONDS
 from dsv4doctor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,22 +33,29 @@ class LoadFlags:
             "--max-concurrency",
             "--concurrency",
             min=1,
+            max=MAX_REQUESTS,
             help="Requests in flight; repeatable. [default: 1 and 32]",
         ),
     ] = None
-    blocks: Annotated[int, typer.Option("--blocks", min=1, help="Repetitions of each level.")] = 5
+    blocks: Annotated[
+        int, typer.Option("--blocks", min=1, max=MAX_BLOCKS, help="Repetitions of each level.")
+    ] = 5
     num_prompts: Annotated[
         int | None,
         typer.Option(
             "--num-prompts",
             min=1,
+            max=MAX_REQUESTS,
             help="Requests a block. [default: two for each in flight, at least 4]",
         ),
     ] = None
     request_rate: Annotated[
         float | None,
         typer.Option(
-            "--request-rate", min=0.001, help="Arrivals a second, instead of a closed loop."
+            "--request-rate",
+            min=0.001,
+            max=MAX_REQUESTS_PER_S,
+            help="Arrivals a second, instead of a closed loop.",
         ),
     ] = None
     arrival: Annotated[
@@ -56,13 +64,19 @@ class LoadFlags:
     ramp_up: Annotated[
         float,
         typer.Option(
-            "--ramp-up", min=0.0, help="Seconds over which a block's first requests start."
+            "--ramp-up",
+            min=0.0,
+            max=MAX_SECONDS,
+            help="Seconds over which a block's first requests start.",
         ),
     ] = 0.0
     warmup_requests: Annotated[
         int,
         typer.Option(
-            "--warmup-requests", min=0, help="Sent before a level's first block, not measured."
+            "--warmup-requests",
+            min=0,
+            max=MAX_REQUESTS,
+            help="Sent before a level's first block, not measured.",
         ),
     ] = 1
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.bounds import MAX_DEPTH, MAX_RANKS
 from dsv4doctor.cli.checksum_flags import Flags, with_flags
 from dsv4doctor.cli.checksum_live import live
 from dsv4doctor.cli.console import say
@@ -68,7 +69,7 @@ def race(
     On a GPU: real copies on one stream and reads on another. Without: a virtual clock and threads.
     Example: dsv4doctor checksum race --index-k bf16 --depths 1,4,16
     """
-    job: dict[str, Any] = {"depths": _numbers(depths, "--depths", least=1)}
+    job: dict[str, Any] = {"depths": _numbers(depths, "--depths", least=1, most=MAX_DEPTH)}
     if flags.index_k is not None:
         job["race_index_k"] = flags.index_k.value
     _finish(_on_hosts("race", flags, job), flags)
@@ -132,7 +133,9 @@ def _on_hosts(action: str, flags: Flags, extra: dict[str, Any] | None = None) ->
         "max_bytes": flags.byte_limit,
         "time_budget_s": flags.time_budget or DEFAULT_TIME_BUDGET_S,
         "require_gpu": flags.require_gpu,
-        "gpus": None if flags.gpus is None else _numbers(flags.gpus, "--gpus", least=0),
+        "gpus": None
+        if flags.gpus is None
+        else _numbers(flags.gpus, "--gpus", least=0, most=MAX_RANKS),
     }
     targets = flags.targets()
     if flags.names_hosts:
@@ -152,11 +155,12 @@ def _finish(outcome: Outcome, flags: Flags) -> None:
     raise typer.Exit(outcome.exit_code)
 
 
-def _numbers(text: str, flag: str, *, least: int) -> list[int]:
+def _numbers(text: str, flag: str, *, least: int, most: int) -> list[int]:
     try:
         found = [int(part) for part in text.split(",")]
     except ValueError as error:
         raise UsageError(f"{flag} {text!r} is no list of numbers", "for example 0,1") from error
-    if min(found) < least:
-        raise UsageError(f"{flag} {text!r}: {min(found)} is below {least}", "for example 1,2,4")
+    for number in found:
+        if not least <= number <= most:
+            raise UsageError(f"{flag}: {number} is not {least} to {most}", "for example 1,2,4")
     return found

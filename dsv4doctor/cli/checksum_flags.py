@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.bounds import MAX_SECONDS, MAX_SEED
 from dsv4doctor.cli.groups import with_groups
 from dsv4doctor.cli.host_flags import HostFlags
 from dsv4doctor.cli.telling import TellingFlags
@@ -39,6 +40,7 @@ class Flags(HostFlags):
         typer.Option(
             "--time-budget",
             min=1,
+            max=MAX_SECONDS,
             help="Seconds after which no further check begins [default: 300].",
         ),
     ] = None
@@ -47,9 +49,10 @@ class Flags(HostFlags):
         options.IndexK | None,
         typer.Option("--index-k", help="Index-K storage [default: fp8; race: all three]."),
     ] = None
-    seed: Annotated[int | None, typer.Option("--seed", help="Fixes every byte [default: 42].")] = (
-        None
-    )
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, max=MAX_SEED, help="Fixes every byte [default: 42]."),
+    ] = None
     fail_on: Annotated[
         options.FailOn | None,
         typer.Option(

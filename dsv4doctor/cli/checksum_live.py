@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.bounds import MAX_SESSIONS
 from dsv4doctor.cli.checksum_flags import Flags, with_flags
 from dsv4doctor.cli.target_flags import LabFlags, ServerFlags
 from dsv4doctor.errors import EXIT_INTERRUPTED, UsageError
@@ -108,7 +109,7 @@ def live(
         ),
     ] = None,
     sessions: Annotated[
-        int, typer.Option("--sessions", min=1, help="Sessions of --during.")
+        int, typer.Option("--sessions", min=1, max=MAX_SESSIONS, help="Sessions of --during.")
     ] = DEFAULT_SESSIONS,
     turns: options.Turns = None,
     scenario: options.ScenarioName = "tool-calls",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.bounds import MAX_MINUTES, MAX_SESSIONS
 from dsv4doctor.cli.groups import with_groups
 from dsv4doctor.cli.target_flags import LabFlags, ServerFlags, extra_body_of
 from dsv4doctor.cli.telling import TellingFlags
@@ -18,12 +19,16 @@ from dsv4doctor.cli.telling import TellingFlags
 def diagnose(
     *,
     sessions: Annotated[
-        int, typer.Option("--sessions", min=1, help="Concurrent sessions of an arm.")
+        int,
+        typer.Option("--sessions", min=1, max=MAX_SESSIONS, help="Concurrent sessions of an arm."),
     ] = 60,
     turns: options.Turns = None,
     scenario: options.ScenarioName = "tool-calls",
     max_minutes: Annotated[
-        float, typer.Option("--max-minutes", min=0.1, help="No arm begins after so long.")
+        float,
+        typer.Option(
+            "--max-minutes", min=0.1, max=MAX_MINUTES, help="No arm begins after so long."
+        ),
     ] = 20.0,
     seed: options.Seed = 42,
     stall_timeout: options.StallTimeout = 30.0,

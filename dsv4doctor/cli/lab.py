@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dsv4doctor.cli.bounds import MAX_BYTES_PER_MS, MAX_MS, MAX_REQUESTS, MAX_SEED, MAX_TOKENS
 from dsv4doctor.cli.console import say
 from dsv4doctor.cli.options import AsJson, IndexK, NoColor
 
@@ -107,9 +108,11 @@ def serve(
         str | None, typer.Option(help="SGLang's: reported; the lab's model never thinks.")
     ] = None,
     max_running_requests: Annotated[
-        int, typer.Option(min=1, help="SGLang's: most requests in one round.")
+        int, typer.Option(min=1, max=MAX_REQUESTS, help="SGLang's: most requests in one round.")
     ] = 256,
-    context_length: Annotated[int, typer.Option(min=1, help="SGLang's.")] = 1_048_576,
+    context_length: Annotated[
+        int, typer.Option(min=1, max=MAX_TOKENS, help="SGLang's.")
+    ] = 1_048_576,
     enable_metrics: Annotated[
         bool, typer.Option("--enable-metrics", help="SGLang's: always on here.")
     ] = True,
@@ -122,7 +125,9 @@ def serve(
     api_key: Annotated[
         str | None, typer.Option(help="SGLang's: ask for this bearer token.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Orders the requests of a round.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Orders the requests of a round.")
+    ] = 0,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 0,
     ground_truth: Annotated[
@@ -139,10 +144,15 @@ def serve(
             "[default: that of --as-version, else B]."
         ),
     ] = None,
-    itl_ms: Annotated[float, typer.Option(min=0, help="Pace of the stream, real ms.")] = 5.0,
-    ttft_ms: Annotated[float, typer.Option(min=0, help="Real ms before the first token.")] = 20.0,
+    itl_ms: Annotated[
+        float, typer.Option(min=0, max=MAX_MS, help="Pace of the stream, real ms.")
+    ] = 5.0,
+    ttft_ms: Annotated[
+        float, typer.Option(min=0, max=MAX_MS, help="Real ms before the first token.")
+    ] = 20.0,
     quiet_ms: Annotated[
-        float, typer.Option(min=0, help="A round closes after so long without a request.")
+        float,
+        typer.Option(min=0, max=MAX_MS, help="A round closes after so long without a request."),
     ] = 250.0,
     device_pages: Annotated[
         int | None,
@@ -150,18 +160,27 @@ def serve(
     ] = None,
     prefill_batch: Annotated[
         int | None,
-        typer.Option(min=1, help="Most requests in a prefill.", rich_help_panel=_PHYSICS),
+        typer.Option(
+            min=1, max=MAX_REQUESTS, help="Most requests in a prefill.", rich_help_panel=_PHYSICS
+        ),
     ] = None,
     layers: Annotated[
         int | None, typer.Option(min=1, max=128, help="c4 layers.", rich_help_panel=_PHYSICS)
     ] = None,
     slack_ms: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Queueing to first index read.", rich_help_panel=_PHYSICS),
+        typer.Option(
+            min=0.0, max=MAX_MS, help="Queueing to first index read.", rich_help_panel=_PHYSICS
+        ),
     ] = None,
     copy_bytes_per_ms: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Bandwidth of a copy stream.", rich_help_panel=_PHYSICS),
+        typer.Option(
+            min=1.0,
+            max=MAX_BYTES_PER_MS,
+            help="Bandwidth of a copy stream.",
+            rich_help_panel=_PHYSICS,
+        ),
     ] = None,
     exit_with_stdin: Annotated[
         bool, typer.Option("--exit-with-stdin", help="End at end of file on stdin.")

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dsv4doctor.cli.bounds import MAX_SECONDS, MAX_SEED, MAX_TURNS
+
 
 class OnOff(StrEnum):
     ON = "on"
@@ -54,18 +56,24 @@ ExtraBody = Annotated[
     ),
 ]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify TLS certificates.")]
-MAX_SEED = 2**63 - 1  # what a signed 64-bit integer holds, here and in every language
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=MAX_SEED, help="Fixes every byte that is sent.")
 ]
 StallTimeout = Annotated[
     float,
-    typer.Option("--stall-timeout", min=0.1, help="Seconds without a token that count as a stall."),
+    typer.Option(
+        "--stall-timeout",
+        min=0.1,
+        max=MAX_SECONDS,
+        help="Seconds without a token that count as a stall.",
+    ),
 ]
 RequestTimeout = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds a request may take.")
+    float, typer.Option("--timeout", min=0.1, max=MAX_SECONDS, help="Seconds a request may take.")
 ]
-Turns = Annotated[int | None, typer.Option("--turns", min=1, help="Turns a session.")]
+Turns = Annotated[
+    int | None, typer.Option("--turns", min=1, max=MAX_TURNS, help="Turns a session.")
+]
 ScenarioName = Annotated[
     str, typer.Option("--scenario", help="The load: name or TOML file (see repro/).")
 ]

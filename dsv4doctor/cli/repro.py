@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.bounds import MAX_SESSIONS
 from dsv4doctor.cli.groups import with_groups
 from dsv4doctor.cli.resuming import say_unheeded
 from dsv4doctor.cli.target_flags import LabFlags, ServerFlags, extra_body_of
@@ -21,7 +22,9 @@ _MAX_CONTEXT_TOKENS = 1 << 20  # DeepSeek-V4's own; prompts are made before the 
 @with_groups
 def repro(
     *,
-    sessions: Annotated[int, typer.Option("--sessions", min=1, help="Concurrent sessions.")] = 60,
+    sessions: Annotated[
+        int, typer.Option("--sessions", min=1, max=MAX_SESSIONS, help="Concurrent sessions.")
+    ] = 60,
     turns: options.Turns = None,
     scenario: options.ScenarioName = "tool-calls",
     context_tokens: Annotated[
@@ -36,6 +39,7 @@ def repro(
             "--max-concurrency",
             "--concurrency",
             min=1,
+            max=MAX_SESSIONS,
             help="Requests in flight; default: one a session.",
         ),
     ] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.bounds import MAX_PROCESSES
 from dsv4doctor.cli.console import asked_width, say, stdout_console
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.errors import UsageError
@@ -35,7 +36,9 @@ def scan(
         Path | None,
         typer.Option("--output", metavar="FILE", help="All verdicts as .csv or .parquet."),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes that judge.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=1, max=MAX_PROCESSES, help="Processes that judge.")
+    ] = 1,
     fail_on: options.FailOnFlag = options.FailOn.WARNING,
     as_json: options.AsJson = False,
     no_progress: options.NoProgress = False,

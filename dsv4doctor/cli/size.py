@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dsv4doctor.cli.bounds import MAX_RANKS, MAX_TOKENS
 from dsv4doctor.cli.options import ApiKey, AsJson, FailOn, FailOnFlag, Host, NoColor, Port
 
 _SOURCE = "Inputs from elsewhere"
@@ -90,41 +91,76 @@ def size(
     ] = None,
     tp_size: Annotated[
         int | None,
-        typer.Option("--tp-size", "--tp", min=1, rich_help_panel=_SERVER, help="Tensor parallel."),
+        typer.Option(
+            "--tp-size",
+            "--tp",
+            min=1,
+            max=MAX_RANKS,
+            rich_help_panel=_SERVER,
+            help="Tensor parallel.",
+        ),
     ] = None,
     dp_size: Annotated[
         int | None,
-        typer.Option("--dp-size", "--dp", min=1, rich_help_panel=_SERVER, help="Data parallel."),
+        typer.Option(
+            "--dp-size",
+            "--dp",
+            min=1,
+            max=MAX_RANKS,
+            rich_help_panel=_SERVER,
+            help="Data parallel.",
+        ),
     ] = None,
     pp_size: Annotated[
-        int | None, typer.Option("--pp-size", "--pp", min=1, rich_help_panel=_SERVER)
+        int | None, typer.Option("--pp-size", "--pp", min=1, max=MAX_RANKS, rich_help_panel=_SERVER)
     ] = None,
-    pp_rank: Annotated[int | None, typer.Option(min=0, rich_help_panel=_SERVER)] = None,
+    pp_rank: Annotated[
+        int | None, typer.Option(min=0, max=MAX_RANKS, rich_help_panel=_SERVER)
+    ] = None,
     enable_dp_attention: Annotated[
         bool, typer.Option("--enable-dp-attention", rich_help_panel=_SERVER)
     ] = False,
-    swa_full_tokens_ratio: Annotated[float | None, typer.Option(rich_help_panel=_SERVER)] = None,
-    swa_prefix_tails: Annotated[int | None, typer.Option(rich_help_panel=_SERVER)] = None,
-    page_size: Annotated[int | None, typer.Option(rich_help_panel=_SERVER)] = None,
-    max_running_requests: Annotated[int | None, typer.Option(rich_help_panel=_SERVER)] = None,
-    max_total_tokens: Annotated[int | None, typer.Option(rich_help_panel=_SERVER)] = None,
-    chunked_prefill_size: Annotated[int | None, typer.Option(rich_help_panel=_SERVER)] = None,
+    swa_full_tokens_ratio: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, rich_help_panel=_SERVER)
+    ] = None,
+    swa_prefix_tails: Annotated[
+        int | None, typer.Option(min=0, max=MAX_TOKENS, rich_help_panel=_SERVER)
+    ] = None,
+    page_size: Annotated[
+        int | None, typer.Option(min=1, max=MAX_TOKENS, rich_help_panel=_SERVER)
+    ] = None,
+    max_running_requests: Annotated[
+        int | None, typer.Option(min=0, max=MAX_TOKENS, rich_help_panel=_SERVER)
+    ] = None,
+    max_total_tokens: Annotated[
+        int | None, typer.Option(min=0, max=MAX_TOKENS, rich_help_panel=_SERVER)
+    ] = None,
+    chunked_prefill_size: Annotated[
+        int | None, typer.Option(min=-1, max=MAX_TOKENS, rich_help_panel=_SERVER)
+    ] = None,
     context_length: Annotated[
-        int | None, typer.Option("--context-length", "--max-model-len", rich_help_panel=_SERVER)
+        int | None,
+        typer.Option(
+            "--context-length", "--max-model-len", min=1, max=MAX_TOKENS, rich_help_panel=_SERVER
+        ),
     ] = None,
     max_num_batched_tokens: Annotated[
-        int | None, typer.Option(help="vLLM's.", rich_help_panel=_SERVER)
+        int | None, typer.Option(min=1, max=MAX_TOKENS, help="vLLM's.", rich_help_panel=_SERVER)
     ] = None,
     kv_cache_dtype: Annotated[str | None, typer.Option(rich_help_panel=_SERVER)] = None,
     speculative_algorithm: Annotated[str | None, typer.Option(rich_help_panel=_SERVER)] = None,
     speculative_num_draft_tokens: Annotated[
-        int | None, typer.Option(rich_help_panel=_SERVER)
+        int | None, typer.Option(min=0, max=MAX_TOKENS, rich_help_panel=_SERVER)
     ] = None,
-    speculative_num_steps: Annotated[int | None, typer.Option(rich_help_panel=_SERVER)] = None,
-    speculative_eagle_topk: Annotated[int | None, typer.Option(rich_help_panel=_SERVER)] = None,
+    speculative_num_steps: Annotated[
+        int | None, typer.Option(min=0, max=MAX_TOKENS, rich_help_panel=_SERVER)
+    ] = None,
+    speculative_eagle_topk: Annotated[
+        int | None, typer.Option(min=0, max=MAX_TOKENS, rich_help_panel=_SERVER)
+    ] = None,
     disaggregation_mode: Annotated[str | None, typer.Option(rich_help_panel=_SERVER)] = None,
     disaggregation_decode_extra_slots: Annotated[
-        int | None, typer.Option(rich_help_panel=_SERVER)
+        int | None, typer.Option(min=0, max=MAX_TOKENS, rich_help_panel=_SERVER)
     ] = None,
     disable_radix_cache: Annotated[
         bool, typer.Option("--disable-radix-cache", rich_help_panel=_SERVER)
@@ -148,7 +184,12 @@ def size(
     ] = None,
     gpus: Annotated[
         int | None,
-        typer.Option(min=1, help="How many GPUs the question is about.", rich_help_panel=_BUDGET),
+        typer.Option(
+            min=1,
+            max=MAX_RANKS,
+            help="How many GPUs the question is about.",
+            rich_help_panel=_BUDGET,
+        ),
     ] = None,
     weight_bytes: Annotated[
         str | None,
@@ -232,7 +273,11 @@ def _ask(given: dict[str, Any]) -> Any:
     if budget is not None and budget < 0:
         raise UsageError("the available bytes are negative", "--available 26.9GiB")
     return SizeAsk(
-        args={key: given[key] for key in _ARGUMENTS if given[key] not in (None, False)},
+        args={
+            key: given[key]
+            for key in _ARGUMENTS
+            if given[key] is not None and given[key] is not False
+        },
         env=_environment(given["env"] or []),
         engine=_engine(given["engine"]),
         version=given["version"],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dsv4doctor.cli import options
+from dsv4doctor.cli.bounds import MAX_MS, MAX_REQUESTS, MAX_SECONDS, MAX_SEED
 from dsv4doctor.cli.output import emit_json
 from dsv4doctor.cli.target_flags import ServerFlags, extra_body_of
 from dsv4doctor.errors import UsageError
@@ -34,13 +35,16 @@ def watch(
     ] = False,
     pulses: Annotated[
         int | None,
-        typer.Option("--pulses", min=1, help="End after so many.", rich_help_panel=_PULSE),
+        typer.Option(
+            "--pulses", min=1, max=MAX_REQUESTS, help="End after so many.", rich_help_panel=_PULSE
+        ),
     ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(
             "--timeout",
             min=0.1,
+            max=MAX_SECONDS,
             help="Seconds a pulse's request may take [default: the interval, 5 to 60].",
             rich_help_panel=_PULSE,
         ),
@@ -66,6 +70,7 @@ def watch(
         typer.Option(
             "--slow-ttft-ms",
             min=0,
+            max=MAX_MS,
             help="Slow above so many ms to the first token [default: 5 x the usual].",
             rich_help_panel=_PULSE,
         ),
@@ -107,7 +112,9 @@ def watch(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, help="Fixes the canaries [default: from the clock]."),
+        typer.Option(
+            "--seed", min=0, max=MAX_SEED, help="Fixes the canaries [default: from the clock]."
+        ),
     ] = None,
     output_dir: options.OutputDir = Path("reports"),
     fail_on: options.FailOnFlag = options.FailOn.WARNING,

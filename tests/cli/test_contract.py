@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer.main
@@ -69,13 +68,24 @@ def test_a_flag_that_is_not_there_is_code_2_in_two_lines(
 
 
 NO_NUMBERS = ("many", "1٢x", "", "--")
+# Past every bound, or past what a float holds; `nan` is neither small nor large.
+OUT_OF_RANGE = ("1" + 30 * "0", "-1" + 30 * "0", "nan", "inf", "-inf", "1e400")
 
 
 def numbers_of(words: tuple[str, ...]) -> list[str]:
-    """The flags whose value is a number, as the help names it."""
-    command = command_of(words)
-    said = command.get_help(typer.Context(command, info_name="x"))
-    return re.findall(r"(--[a-z0-9-]+) <?(?:int|float)\b", said, re.IGNORECASE)
+    """The flags whose value is a number, by their first spelling."""
+    return [each.opts[0] for each in command_of(words).params if is_number(each)]
+
+
+def is_number(parameter: Any) -> bool:
+    told = parameter.type_descriptor.annotation
+    return bool({int, float} & {told, *get_args(told)})
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_number_has_a_least_and_a_most(words: tuple[str, ...]) -> None:
+    numbers = [each for each in command_of(words).params if is_number(each)]
+    assert [each.opts[0] for each in numbers if each.min is None or each.max is None] == []
 
 
 @pytest.mark.parametrize("words", [each for each in COMMANDS if numbers_of(each)], ids=" ".join)
@@ -83,11 +93,12 @@ def test_a_number_that_is_none_is_code_2_and_named(
     words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
 ) -> None:
     for place, flag in enumerate(numbers_of(words)):
-        assert run(*words, f"{flag}={NO_NUMBERS[place % len(NO_NUMBERS)]}") == 2, flag
-        out, err = capfd.readouterr()
-        assert out == ""
-        assert len(err.splitlines()) == 2, err
-        assert flag in err
+        for value in (each[place % len(each)] for each in (NO_NUMBERS, OUT_OF_RANGE)):
+            assert run(*words, f"{flag}={value}") == 2, (flag, value)
+            out, err = capfd.readouterr()
+            assert out == ""
+            assert len(err.splitlines()) == 2, err
+            assert flag in err
 
 
 def document_of(text: str) -> dict[str, Any]:
