@@ -95,9 +95,10 @@ def _told(what: str, pattern: Any, text: str) -> Iterator[tuple[str, int, int]]:
 def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
     hits: list[tuple[int, int]] = []
     for match in islice(_LATIN_RUN.finditer(text), _MAX_RUNS):
-        if _decodes(match.group(), "cp1252") and (
-            len(match.group()) >= 4 or _in_word(text, *match.span())
-        ):
+        run = match.group()
+        if len(run) < 4 and (not _in_word(text, *match.span()) or _is_spelt(run, text)):
+            continue
+        if _decodes(run, "cp1252"):
             hits.append(match.span())
             if len(hits) >= 2:
                 break
@@ -109,6 +110,12 @@ def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
         if _decodes(match.group(), "cp1251") or _decodes(match.group(), "cp1252"):
             yield "UTF-8 read as Windows-1251", *match.span()
             return
+
+
+def _is_spelt(run: str, text: str) -> bool:
+    """True for two letters of which the second is one of the text's own language, as in `Úžasný`:
+    it stands behind other letters far more often than behind this one."""
+    return len(run) == 2 and run[1].isalpha() and text.count(run[1]) > 2 * text.count(run)
 
 
 def _in_word(text: str, start: int, end: int) -> bool:

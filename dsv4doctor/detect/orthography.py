@@ -17,6 +17,9 @@ import regex
 # Two breaches this near each other belong together: a line of prose.
 _NEAR_CHARS = 80
 _MAX_FOUND = 500
+# What stands before a word, and how far back it is looked for.
+_ENTRY = re.compile(r"(?<!\S)([!-~]+)[ \t]\S*\Z")
+_ENTRY_REACH = 40
 
 # The ten scripts of India that share one layout of 128 code points: vowel signs at 3E-4C, the sign
 # that mutes a vowel at 4D. After either no vowel sign can stand; those from 45 on may be written in
@@ -95,10 +98,18 @@ def misspelt_script(prose: str, families: frozenset[str]) -> tuple[int, int] | N
             continue
         last = -_NEAR_CHARS
         for start, end in _found(_BREACHES[family], prose):
-            if start - last < _NEAR_CHARS:
+            if start - last < _NEAR_CHARS and not _are_entries(prose, last, start):
                 return last, end
             last = start
     return None
+
+
+def _are_entries(prose: str, *places: int) -> bool:
+    """True where the words at two places stand behind one and the same sign of ASCII, as the
+    entries of a table of endings do."""
+    before = (_ENTRY.search(prose[max(0, at - _ENTRY_REACH) : at]) for at in places)
+    first, second = (match[1] if match else None for match in before)
+    return first is not None and first == second
 
 
 def _is_drawn(prose: str) -> bool:

@@ -61,7 +61,18 @@ _OPEN_GAP = regex.compile(r"[ \t\d]*(?:[\p{Extended_Pictographic}\ufe0f\u200d][ 
 _LONGEST_GAP = 24
 # Two blanks set columns apart: an option and what it does.
 _COLUMN = "  "
-_MATH_LETTERS = 1
+# One letter by itself is a sign in a formula, an eye or a hand in a face of signs, a letter that is
+# talked about; an ideograph is a word.
+_ONE_LETTER = frozenset(
+    {
+        "Greek", "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil", "Telugu",
+        "Kannada", "Malayalam", "Sinhala", "Thai", "Lao", "Tibetan", "Myanmar", "Khmer",
+    }
+)  # fmt: skip
+# Greek letters that the phonetic alphabet has too, where its own stand beside them.
+_PHONETIC_GREEK = frozenset("βθχλ")
+_PHONETIC = regex.compile("[\u0250-\u02ff]")
+_WORD_REACH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +154,7 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
     home = {carrier, "Latin"} | ({"CJK", "Hangul"} if carrier in ("CJK", "Hangul") else set())
     found: list[Splice] = []
     for place, (start, end, family) in enumerate(runs):
-        if family in home or (family == "Greek" and end - start <= _MATH_LETTERS):
+        if family in home or _is_no_word(text, start, end, family):
             continue
         left = _gap(text, runs, place - 1, place)
         right = _gap(text, runs, place, place + 1)
@@ -159,6 +170,17 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
             )
         )
     return carrier, tuple(found)
+
+
+def _is_no_word(text: str, start: int, end: int, family: str) -> bool:
+    """True for a letter by itself, and for Greek letters within a phonetic spelling."""
+    if end - start == 1 and family in _ONE_LETTER:
+        return True
+    return (
+        family == "Greek"
+        and _PHONETIC_GREEK.issuperset(_PHONETIC.sub("", text[start:end]))
+        and _PHONETIC.search(text, max(0, start - _WORD_REACH), end + _WORD_REACH) is not None
+    )
 
 
 def _only_family(text: str) -> str | None:

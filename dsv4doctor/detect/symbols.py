@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import pairwise
 
 # Symbols of prose and mathematics come alone or in families; boxes, arrows, operators, emoji,
 # Braille and block elements are drawn with. What is left is what keyboards and code pages have at
@@ -28,6 +29,8 @@ _MIN_BLOCKS = 5
 # Share of a run's characters that must be such symbols, and blanks a symbol that part them.
 _MOSTLY = 0.8
 _PARTED = 0.25
+# Code points between two neighbours of a table of characters, and the share of such neighbours.
+_STEP, _IN_ORDER = 3, 0.6
 
 
 def blocks_of(chars: Iterable[str]) -> frozenset[int]:
@@ -81,6 +84,15 @@ def _of_odd_ones(text: str) -> tuple[int, int] | None:
             continue
         odd = _ODD.findall(match.group())
         visible = len(match.group().replace(" ", "").replace("\t", ""))
-        if len(odd) >= MIN_SYMBOLS and len(set(odd)) >= MIN_DISTINCT and len(odd) >= 0.7 * visible:
+        if len(odd) < max(MIN_SYMBOLS, 0.7 * visible) or len(set(odd)) < MIN_DISTINCT:
+            continue
+        if not _is_in_order(match.group()):
             return match.span()
     return None
+
+
+def _is_in_order(run: str) -> bool:
+    """True for a table of characters, most of them right behind the one that they follow."""
+    visible = "".join(run.split())
+    steps = sum(0 < ord(b) - ord(a) <= _STEP for a, b in pairwise(visible))
+    return steps >= _IN_ORDER * (len(visible) - 1)

@@ -22,6 +22,7 @@ import regex
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
 from dsv4doctor.detect.fragments import debris
+from dsv4doctor.detect.lands import named_lands
 from dsv4doctor.detect.misspelling import misspelt
 from dsv4doctor.detect.orthography import misspelt_script
 from dsv4doctor.detect.quoting import Spans, quoted_spans
@@ -102,8 +103,9 @@ def detect(subject: Subject) -> Iterator[Seen]:
                 yield _seen(text, f"spellings no script allows, {span(text.prose, *breach)}")
             yield from _before_digits(subject, text)
             odd = may_be_noise(text.prose_signs)
-            if odd and (found := symbol_noise(text.prose)) and not asks_for_languages(subject):
-                yield _seen(text, f"unrelated symbols, {span(text.prose, *found)}")
+            noise = symbol_noise(text.prose) if odd and not asks_for_languages(subject) else None
+            if noise and not speaks_of_languages(_around(text.prose, *noise)):
+                yield _seen(text, f"unrelated symbols, {span(text.prose, *noise)}")
         heap = wordless(text.prose) if text.where == "content" and not text.code else None
         if heap and not asks_for_nonsense(subject):
             yield _seen(text, f"numbers and marks without a word, {span(text.prose, *heap)}")
@@ -176,9 +178,13 @@ def _broken_scripts(subject: Subject, prose: str) -> str | None:
         return f"English function words among ideographs: {strays[:4]}"
     carrier, every = splices(prose)
     found = tuple(
-        s for s in every if not _is_letter(s) and not speaks_of_languages(_around(prose, s))
+        s
+        for s in every
+        if not _is_letter(s) and not speaks_of_languages(_around(prose, s.start, s.end))
     )
-    if found and (families := _broken_by(subject, prose, carrier, found)):
+    families = _broken_by(subject, prose, carrier, found) if found else set[str]()
+    # Where the land of a script is spoken of, its words name dishes, streets and people.
+    if families - named_lands(f"{subject.prompt}\n{prose}", families):
         where = span(prose, max(0, found[0].start - 16), found[0].end + 16)
         return f"words of {', '.join(sorted(families))} spliced into {carrier}, {where}"
     return None
@@ -206,9 +212,9 @@ def _is_at_home(subject: Subject, foreign: frozenset[str], prose: str) -> bool:
     return carries or not subject.prompt or bool(foreign & families_in(subject.prompt))
 
 
-def _around(prose: str, splice: Splice) -> str:
+def _around(prose: str, start: int, end: int) -> str:
     """What stands beside a foreign word: where its language is named, the word is talked about."""
-    return prose[max(0, splice.start - _NAMED_WITHIN) : splice.end + _NAMED_WITHIN]
+    return prose[max(0, start - _NAMED_WITHIN) : end + _NAMED_WITHIN]
 
 
 def _by_line(prose: str, found: tuple[Splice, ...]) -> list[list[Splice]]:

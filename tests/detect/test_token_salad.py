@@ -154,6 +154,22 @@ STAYS_QUIET = {
     "one slip in marathi": reply("न सीडी राॅम अधिक माहिती साठी ही फाईल पहा.", prompt="काय झाले?"),
     "vowel signs named": reply("In Devanagari ◌ि and ◌ु are vowel signs; 'ा' is the long one.", prompt="Which are vowel signs?"),
     "hebrew drawn from right to left": reply("נקת טלק ץורע ןורכזה םיצבקה ןיב", prompt="x"),
+    "names of a land": reply(
+        "Have 海鮮丼 at Tsukiji market in Tokyo, ramen at 一蘭 and then 天丼 near 浅草 before the train.",
+        prompt="Where should I eat?",
+    ),
+    "dishes of a land asked about": reply(
+        "Try पानी पूरी on the beach, வடை with சாம்பார் near the station and রসগোল্লা for dessert.",
+        prompt="What street food is there in India?",
+    ),
+    "faces of signs": reply("Cheer up (ง •̀_•́)ง or be stern ಠ_ಠ ლ(ಠ_ಠლ) Д: whatever.", prompt="ok?"),
+    "phonetic spelling of arabic": reply("بكتيريا /lˈam jtʔθθr bilbaktˈiːriːˌaː/\nخطبة /ʔalχˈut̪ba/ a speech", prompt="ok?"),
+    "letters of czech that look like torn bytes": reply(
+        "Pratchett napsal knihu Úžasný Mauric. Může každý, kdo ji čte, žít též úžasně? Úžasný nápad, žádné žerty."
+    ),
+    "table of characters": reply("Sample: ÄÜö¿¡¢£¤¥¦§¨©ª«¬®¯°±²³´µ¶·¸¹º»¼½¾¿ is printed."),
+    "symbols named": reply("These symbols are allowed too: § ¶ † ‡ ® ¬ ¤ ¦ © ° and µ."),
+    "table of endings": reply("SFX 12 Y 1\nSFX 12 0 ිතුරු .\nSFX 13 Y 1\nSFX 13 0 ාව .\nSFX 14 0 ෙන් .", prompt="ok?"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
