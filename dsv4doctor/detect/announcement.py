@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from dsv4doctor.detect.announcement_tongues import ANNOUNCED
 
 # What an agent does with a tool, as the verb that follows its intention.
 _VERB = (
@@ -13,8 +16,10 @@ _VERB = (
     r"query|invoke|try|start|create|write|edit|update|fix|view|scan|load|get (?:the|a|all|more|some)|retrieve|apply|"
     r"execute|test|verify|trace|pull|dig|explore|review|analy[sz]e|investigate|gather|install|build|deploy|restart|"
     r"implement|refactor|debug|re-?run|compile|download|modify|locate|diagnose|reproduce|track|"
+    r"send|delete|remove|rename|commit|submit|cancel|reserve|upload|transfer|schedule|register|insert|append|replace|"
+    r"(?:book|log|save|push)(?= (?:the|a|an|your|this|these|those|it)\b)|(?:turn|switch)(?= (?:on|off|up|down)\b)|"
     r"(?:take|have) (?:a|another) (?:\w+ )?look|see (?:what|which|where|how|whether)|"
-    r"(?:call|use)(?= (?:the |my )?`?(?:\w+_\w+|\w+ (?:tool|function|api)|tool)))\b"
+    r"(?:call|use)(?= (?:the |my )?`?(?:\w+_\w+|\w+ (?:tool|function|api|service)|tool)))\b"
 )
 # Words that may stand between: "I'll now quickly start by reading".
 _BETWEEN = (
@@ -23,7 +28,7 @@ _BETWEEN = (
 )
 _STARTS_BY = r"(?:(?:start|begin|proceed|continue) (?:by|with) )(?:\w+ly )?(?:the|a|an|\w+ing)\b"
 _INTENT = (
-    r"(?:let me|let's|let us|i['’]?ll|i will|i(?:'m| am) (?:going to|about to)|i (?:need to|must|should|have to)|"
+    r"(?:let me|let's|let us|i['’]?ll|i will|i(?:['’]m| am) (?:now |just |also )?(?:going to|about to)|i (?:need to|must|should|have to)|"
     r"(?:next|now|first|then),? i (?:need to|must|should|have to|will|can)|i can now)"
 )
 # Where a clause begins: a wish in a relative clause ("what I will use") is no announcement.
@@ -37,43 +42,27 @@ _ENGLISH = re.compile(
     rf"(?=[^a-z]|,? (?:please|while i|and i|let me|i))",
     re.IGNORECASE,
 )
-_ZH_VERB = "(?:看|查|读|搜|运行|执行|打开|列|调用|获取|检查|修改|写|创建|试)"
-_OTHERS = re.compile(
-    # Chinese: what I am about to do; no advice (请, 您), nothing done (过, 了).
-    r"(?:我(?:这就|先|来|将|会|要|去|马上|再|接着|需要先)|让我(?:们)?|(?:接下来|下面|现在|首先|那么)[，,]?我(?:们)?)"
-    rf"(?:(?!请|您|你|可以|能|已)[^。！？，,\n]){{0,8}}?{_ZH_VERB}(?![^。！？，,\n]{{0,2}}[过了])"
-    # A service done for the person, and at once.
-    rf"|我(?:这就|现在就?|马上|立刻|立即|来|先)(?:帮|为|给|替)(?:您|你)[^。！？，,\n]{{0,6}}?{_ZH_VERB}(?![^。！？，,\n]{{0,2}}[过了])"
-    rf"|正在{_ZH_VERB}[^。！？\n]{{0,20}}(?:…|\.\.\.|：)$"
-    # Japanese and Korean: the forms of the will, not those of description.
-    r"|(?:確認|検索|実行|読み込|調べ|開[いき]|取得|作成|修正|見)[^。\n]{0,4}(?:てみます|ていきます|てまいります|てみましょう|しましょう)"
-    r"|(?:まず|次に|それでは|では|これから|今から)[^。\n]{0,30}(?:確認|検索|実行|読み込み|調べ|開き|取得|作成|修正)(?:いた)?し?ます"
-    # A statement that has a subject describes; one that has none is about its speaker.
-    r"|^(?!.*以下)[^はが]*(?:確認|検索|実行|読み込み|調べ|開き|取得|作成)(?:いた)?し?ます[。:：]?$"
-    r"|(?:확인|검색|실행|조회|열어|읽어|살펴)[^.\n]{0,8}(?:겠습니다|볼게요|할게요|을게요)"
-    # A word or two may stand between: "je vais d'abord regarder", "voy a primero leer".
-    r"|\b(?:voy a|vamos a|déjame|permíteme)(?: \w+){0,2} (?:revis|busc|le|abr|ejecut|comprob|verific|mir|consult|cre|escrib|"
-    r"edit|actualiz|modific|list|inspeccion|examin|analiz|explor|correg|arregl)[aei]r\b"
-    r"|\b(?:je vais|laissez-moi|laisse-moi|commençons par|je commence par)(?:[ ']\w+'?){0,3} (?:regard|vérifi|cherch|recherch|"
-    r"li|ouvr|exécut|lanc|consult|cré|écri|modifi|édit|list|inspect|examin|analys|explor|corrig|récupér|test)(?:er|ir|re)\b"
-    r"|\b(?:regardons|vérifions|cherchons|ouvrons|lisons|veamos|revisemos|busquemos|vediamo|controlliamo)\b"
-    r"|\b(?:ich (?:schaue|prüfe|suche|lese|öffne|führe|rufe)|(?:schaue|prüfe|suche|lese|öffne|führe|rufe|sehe) ich|"
-    r"ich sehe (?:mir|nach)|ich werde\b[^.!?\n]{0,60}\b(?:nach|an|durch)?(?:sehen|schauen|prüfen|suchen|lesen|öffnen|ausführen|aufrufen|starten|ändern|anpassen))\b"
-    r"|\blass(?:en Sie)? mich\b"
-    r"|\b(?:vou|deixe-me|deixa-me)(?: \w+){0,2} (?:verific|busc|procur|l|abr|execut|chec|olh|consult|cri|escrev|edit|atualiz|"
-    r"modific|list|analis|corrig|rod)[aei]r\b"
-    r"|\b(?:ora|adesso|prima|intanto|subito) (?:controllo|verifico|leggo|cerco|apro|eseguo|guardo)\b|\bfammi \w+re\b"
-    # The speaker's own verb opens the sentence, and says when: "Cerco subito", "Leggo ora".
-    r"|^\W*(?:controllo|verifico|leggo|cerco|apro|eseguo|guardo|creo|lancio|avvio|aggiorno|consulto|recupero) "
-    r"(?:subito|ora|adesso|immediatamente)\b|\b(?:sto per|vado a) \w+(?:are|ere|ire)\b"
-    r"|^\W*(?:busco|reviso|leo|abro|ejecuto|compruebo|verifico|consulto|miro) (?:ahora|ya|enseguida|de inmediato)\b"
-    r"|\b(?:laat me|ik (?:ga|zal))\b[^.!?\n]{0,30}\b(?:kijken|controleren|lezen|zoeken|openen|uitvoeren|bekijken)\b"
-    r"|\b(?:посмотрю|посмотрим|проверю|проверим|прочитаю|прочту|найду|запущу|открою|выполню|давайте (?:по)?смотреть|"
-    r"позвольте (?:проверить|посмотреть)|перевірю|прочитаю|знайду|відкрию|виконаю|подивлюся)\b"
-    r"|\b(?:najpierw|teraz|zaraz) (?:sprawdzę|przeczytam|otworzę|uruchomię|poszukam|zobaczę)\b"
-    r"|\b(?:şimdi|önce)\b[^.!?\n]{0,40}(?:edeceğim|bakacağım|okuyacağım|açacağım|arayacağım|çalıştıracağım)\b"
-    r"|\b(?:tôi sẽ|để tôi|saya akan|mari saya|biar saya)\b[^.!?\n]{0,30}\b(?:kiểm tra|đọc|mở|chạy|tìm|xem|periksa|memeriksa|membaca|membuka|menjalankan|mencari|melihat)\b"
-    r"|(?:سأتحقق|سأقرأ|سأبحث|سأفتح|سأشغل|سأقوم ب|دعني أ)|(?:देखता|देखती|जाँचता|जाँचती|पढ़ता|पढ़ती|खोलता|चलाता) हूँ",
+_INTENDS = re.compile(_INTENT, re.IGNORECASE)
+_PIECE = re.compile(r"[A-Z]?[a-z]{2,}")
+# What is done to something, by a verb that only the offered tools make one of doing.
+_OBJECT = (
+    r"(?: (?:up|on|off|out|down|in))? (?=(?:the|an?|that|this|these|those|your|all|both|some|another|it|to your)\b|[\d`'A-Z])"
+    r"(?!that (?:the|an?|it|this|you|we)\b)"
+)
+# Pieces of tools' names that one also does with words alone.
+_IN_WORDS = frozenset(
+    ["note", "comment", "answer", "reply", "respond", "explain", "say", "think", "plan", "suggest", "call", "point", "state", "summarize"]
+)  # fmt: skip
+# A whole reply that says what is going on: "Checking the weather for Porto."
+_DOING = re.compile(
+    r"\W*(?:check|look|search|read|fetch|open|query|pull|runn|gett|list|scann|load|call|inspect|retriev|execut|creat|updat|"
+    r"writ|send|book|delet|edit|restart|start|install|deploy|verify|find|tak)ing\b(?: (?:up|for|into|through|at|a look at))? "
+    r"(?:the|your|that|this|all|it|in|for|[`A-Z])[^.!?:\n]{0,100}[.…]?",
+    re.IGNORECASE,
+)
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|can|will|would|should|could|may|might|must|has|have|does|do|takes?|saves?|gives?|makes?|helps?|"
+    r"requires?|means?|needs?|lets?|works?|shows?|fails?|returns?|causes?|keeps?|avoids?|prevents?)\b",
     re.IGNORECASE,
 )
 # A sentence that goes on behind its colon gives what it announces.
@@ -85,6 +74,8 @@ _SPEECH = re.compile(
 )
 # A promise that waits for the person is no announcement.
 _CONDITION = re.compile(
+    r"^\W*(?:just |please |so )*(?:tell|send|give|share|paste|provide|say|pick|choose|confirm|name|attach|upload|grant|point|type|reply|show)\b.*\b(?:and|then|,) i\b|"
+    r"\b(?:as soon as|before|go-ahead|from now on|in future|next time|tomorrow|nothing|provided|should you|with your)\b|"
     r"\b(?:once|when|if|after|unless|until|whenever|would you|shall i|do you|let me know|"
     r"wenn|falls|sobald|quand|lorsque|cuando|quando|если|когда)\b|\?|？|如果|吗|么|もし|면 ",
     re.IGNORECASE,
@@ -105,13 +96,33 @@ def last_sentence(text: str) -> str:
     return parts[-1].strip() if parts else ""
 
 
-def announces_action(sentence: str) -> bool:
-    """True when a sentence says that its writer is about to act, on no condition."""
+def announces_action(sentence: str, tools: Iterable[str] = ()) -> bool:
+    """True when a sentence says that its writer is about to act, on no condition; also by what
+    only the names of the offered `tools` make an act."""
     if not sentence or _CONDITION.search(sentence) or _NEGATION.search(sentence):
         return False
     sentence = _SPEECH.sub("…", sentence)
-    match = _ENGLISH.search(sentence) or _OTHERS.search(sentence)
+    match = _ENGLISH.search(sentence) or ANNOUNCED.search(sentence) or _by_tool(sentence, tools)
     return match is not None and _GIVES.search(sentence, match.end()) is None
+
+
+def is_doing(text: str) -> bool:
+    """True for a text that is one clause about what its writer is doing at the moment."""
+    if len(text) > _LAST:
+        return False
+    return _DOING.fullmatch(text.strip()) is not None and _FINITE.search(text) is None
+
+
+def _by_tool(sentence: str, tools: Iterable[str]) -> re.Match[str] | None:
+    if _INTENDS.search(sentence) is None:
+        return None
+    # `book_room`, `git_commit`, `setLight`: the verb is the first piece of the name or the last.
+    pieces = [_PIECE.findall(name) for name in tools]
+    verbs = {piece.lower() for found in pieces for piece in (*found[:1], *found[-1:])} - _IN_WORDS
+    if not verbs:
+        return None
+    either = "|".join(map(re.escape, sorted(verbs)))
+    return re.search(rf"{_CLAUSE}(?i:{_INTENT} {_BETWEEN}(?:{either})){_OBJECT}", sentence)
 
 
 def announces_call(text: str, name: str) -> bool:

@@ -43,6 +43,9 @@ HUNG_ENDINGS = frozenset(
 
 _MARK = "|".join(map(re.escape, sorted(LONE, key=len, reverse=True)))
 _RUN = r",{2,}|_{3,}|;{2,}"
+# Gaps to be filled in: a form has several.
+_BLANK = re.compile(r"(?<!\S)_{3,}(?![^\s.,;:!?])")
+_MIN_BLANKS = 2
 _WORDS = BESIDE.replace(" ", "|")
 # In a line and with one blank on each side: at a line's edge, or set off further, marks draw.
 _ALONE = re.compile(rf"(?<=\S )(?:{_MARK}|{_RUN})(?= \S| ?\Z)")
@@ -76,8 +79,11 @@ _ANY_BEYOND = re.compile(_BEYOND)
 
 def lone_marks(prose: str) -> Iterator[tuple[int, int]]:
     """The places of a lone mark beside a small word, another lone mark or a torn word."""
+    is_form = len(_BLANK.findall(prose)) >= _MIN_BLANKS
     for match in _ALONE.finditer(prose):
         start, end = match.span()
+        if is_form and match.group()[0] == "_":
+            continue
         # "the }" is a noun phrase: somebody speaks of brackets.
         if match.group() in CLOSERS and _ARTICLE.search(prose[max(0, start - _REACH) : start]):
             continue

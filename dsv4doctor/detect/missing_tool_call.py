@@ -19,7 +19,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dsv4doctor.detect.announcement import announces_action, announces_call, last_sentence
+from dsv4doctor.detect.announcement import (
+    announces_action,
+    announces_call,
+    is_doing,
+    last_sentence,
+)
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject
@@ -158,7 +163,8 @@ def _announced(subject: Subject) -> Iterator[Seen]:
     content = subject.content.text
     sentence = last_sentence(content)
     if subject.has_visible_content:
-        if announces_action(sentence) and not _ASKS_FOR_SPEECH.search(subject.prompt):
+        says = announces_action(sentence, subject.tools or ()) or is_doing(content)
+        if says and not _ASKS_FOR_SPEECH.search(subject.prompt):
             yield _seen(subject, "content", f"announces a step and stops: {sentence[:80]!r}")
             return
         if _opens_something(subject, sentence) and not _ASKS_FOR_SPEECH.search(subject.prompt):

@@ -113,7 +113,9 @@ def detect(subject: Subject) -> Iterator[Seen]:
             return
         if share > _COMPRESSIBLE:
             continue
-        if (what := _collapse(text, cut=cut)) and not asks_for_repetition(subject):
+        # What is asked for is written into the answer; thoughts have no refrain.
+        asked = text.where != "reasoning_content" and asks_for_repetition(subject)
+        if not asked and (what := _collapse(text, cut=cut)):
             yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=what)
             return
 

@@ -55,6 +55,8 @@ _MIN_WORDS = 5
 _NEVER_LAST = re.compile(
     r"\S+ \S+ (?:\S+ )?(?:because|whose|(?:in|of|to|from|and|is|are) the|is an?)$"
 )
+# A bracket that opens a remark, and no end of anything behind it.
+_OPEN_BRACKET = re.compile(r"(?:\S+ ){6}.*\w \([A-Za-z][^()]{8,}[a-z]$")
 # How far back a sentence without an end is read.
 _REACH = 140
 _ENDED_ON_REQUEST = frozenset(["abort", "aborted", "cancelled", "canceled"])
@@ -104,6 +106,9 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
         return
     if _OPEN_COLON.search(last_line):
         yield _seen("content", f"stops at a colon, {span(last_line, 0, len(last_line))}")
+        return
+    if match := _OPEN_BRACKET.search(last_line):
+        yield _seen("content", f"stops in a bracket, {span(last_line, *match.span())}")
         return
     if match := _DANGLING.search(last_line[-_REACH:]):
         yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
