@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from dsv4doctor.detect.listing import speaks_of_words
 from dsv4doctor.detect.lone_marks import (
     CLOSERS,
     SUFFIXES,
@@ -105,7 +106,9 @@ _PAIR_KINDS = (
     _kind(
         "article and mark",
         0.9,
-        r"(?:the(?<![\w'-]the)|an(?<![\w'-]an)|a(?<![\w'-]a)(?! =)) [:;,.=)>]+(?=[ \n])",
+        r"(?:the(?<![\w'-]the)|an(?<![\w'-]an)"
+        # `( a : int, b : int )`
+        r"|a(?<![\w'-]a)(?<![(,] a)(?! =)) [:;,.=)>]+(?=[ \n])",
     ),
     _kind(
         "preposition",
@@ -146,14 +149,14 @@ _LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--"
 _RUN = _kind(
     "run",
     0.8,
-    r"(?:,(?<=\w ,),+|_(?<=\w _)__+|#(?<=\w #)##+|;(?<=\w ;);+|:(?<=\w :)::+|\)(?<=\w \))\)+"
+    r"(?:,(?<=\w ,),+|_(?<=\w _)__+|#(?<=[^\W\d] #)##+|;(?<=\w ;);+|:(?<=\w :)::+|\)(?<=\w \))\)+"
     r"|\](?<=\w \])\]+)(?= \w)",
 )
 _MONEY = _kind("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])")
 # What every such price ends with, faster to look for.
 _MONEY_END = re.compile(r"\$(?<=\d\$) [a-z]")
 _MARK_KINDS = (
-    _kind("heading marks twice", 0.8, r"^#{1,6} #{1,6} (?=\w)", ("# #",)),
+    _kind("heading marks twice", 0.8, r"^#{1,6} #{1,6} (?=\w)(?!.*##$)", ("# #",)),
     _kind("heading twice", 0.8, r"#(?<!.#)#{0,5} (?P<head>\w{3,}) (?P=head)$", ("# ",)),
 )
 _SUPPORTING_KINDS = (
@@ -209,6 +212,11 @@ _CLOSER = _kind(
 )
 # Brackets this far back can be what a closer closes.
 _BRACKET_REACH = 400
+_BRACKET = re.compile(r"[()\[\]{}]")
+# Characters around a find in which words of language and grammar say that words are shown there.
+_NAMED_WITHIN = 48
+# An ending that stands by itself this often, and no other, is a word of the text's language.
+_OWN_WORD = 3
 
 # start, end, kind
 _Odd = tuple[int, int, _Kind]
@@ -236,6 +244,8 @@ def debris(text: Text) -> str | None:
     if found is None:
         return None
     begin, end = found
+    if speaks_of_words(prose[max(0, begin - _NAMED_WITHIN) : end + _NAMED_WITHIN]):
+        return None
     pieces = [prose[at:stop].strip() for at, stop, _ in odd if begin <= at <= end]
     shown = ", ".join(repr(piece[:20]) for piece in dict.fromkeys(pieces))
     return f"broken sentences at {begin}: {shown[:160]}"
@@ -286,7 +296,7 @@ def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
     if odd or ("|" in signs and _ODD_CELL.search(prose)):
         for kind in _PAIR_KINDS:
             if _may_hold(kind, signs, codes):
-                yield from _found(kind, prose)
+                yield from _pairs(kind, prose)
     if holds_run(codes):
         yield from _found(_RUN, prose)
     dashes = "-" in signs and "--" in prose
@@ -308,6 +318,14 @@ def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
     if not prose.isascii() and holds_small_word(codes):
         yield from ((s, e, _STRANGER) for s, e in islice(strangers(prose, signs), _MAX_FOUND))
     yield from _by_the_words(prose, codes, odd=odd)
+
+
+def _pairs(kind: _Kind, prose: str) -> Iterator[_Odd]:
+    odd = list(_found(kind, prose))
+    if kind.name == "suffix" and len(odd) >= _OWN_WORD:
+        # `ing` is a word of Javanese.
+        return iter(odd if len({prose[start:end] for start, end, _ in odd}) > 1 else ())
+    return iter(odd)
 
 
 def _by_the_words(prose: str, codes: bytes, *, odd: bool) -> Iterator[_Odd]:
@@ -357,10 +375,11 @@ def _is_torn(prose: str, at: int) -> bool:
 
 
 def _closes_nothing(prose: str, at: int) -> bool:
-    before = prose[max(0, at - _BRACKET_REACH) : at]
-    opened = before.count("(") + before.count("[") + before.count("{")
-    closed = before.count(")") + before.count("]") + before.count("}")
-    return opened <= closed
+    """True where no bracket before is open; one that closed nothing (`1)`) closes no other."""
+    depth = 0
+    for mark in _BRACKET.findall(prose, max(0, at - _BRACKET_REACH), at):
+        depth = depth + 1 if mark in "([{" else max(0, depth - 1)
+    return not depth
 
 
 def _heaviest(odd: list[_Odd], window: int) -> tuple[float, int, int]:

@@ -16,6 +16,7 @@ from base64 import b85decode
 from collections.abc import Iterator, Mapping
 from itertools import product, repeat
 
+from dsv4doctor.detect.listing import goes_on, in_order
 from dsv4doctor.detect.lone_marks import BESIDE, HUNG_ENDINGS, LONE, SUFFIXES
 from dsv4doctor.detect.neighbours_table import NEVER, WORDS
 from dsv4doctor.detect.switches import FUNCTION_WORDS, spoken_by
@@ -111,7 +112,7 @@ for _word, _code in _CODES.items():
 _SPEAKING = re.compile(
     b"[" + b"".join(re.escape(bytes([code])) for code in range(256) if _SPOKEN[code] >= 0) + b"]"
 )
-_PAIR = re.compile(r"(?<![\w'’./_-])([^\W\d_]{1,8})(?:\n| )(?=([^\W\d_]{1,8})(?![\w'’/_-]|\.\w))")
+_PAIR = re.compile(r"(?<![\w'’./_·-])([^\W\d_]{1,8})(?:\n| )(?=([^\W\d_]{1,8})(?![\w'’/_-]|\.\w))")
 
 
 def small_words() -> Mapping[str, int]:
@@ -122,6 +123,8 @@ def small_words() -> Mapping[str, int]:
 # "a from and a to": small words that are names of fields where an article stands before them.
 _FIELDS = frozenset({"from", "to", "in", "out", "on"})
 _ARTICLE_REACH = 5
+# Letters that are named in one text.
+_MIN_LETTERS = 3
 _ARTICLE = re.compile(r"(?:\ban?|\bthe) \Z", re.IGNORECASE)
 
 
@@ -206,4 +209,21 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
         ):
             continue
         if 0 < first < len(_NEVER_AFTER) and _CODES.get(match[2], 0) in _NEVER_AFTER[first]:
-            yield match.start(), match.end(2)
+            start, end = match.start(), match.end(2)
+            is_listed = _is_row_end(text, match.end(1)) or in_order(text, start, end)
+            if not is_listed and not _names_letters(text, match[1], match[2]):
+                yield start, end
+
+
+def _names_letters(text: str, first: str, second: str) -> bool:
+    """True where the first word is a letter, and others are named in the same way: `a med grav`,
+    `o med akut`."""
+    if len(first) > 1:
+        return False
+    others = re.finditer(rf"(?<!\w)([^\W\d_]) {second}(?!\w)", text)
+    return len({match[1] for match in others}) >= _MIN_LETTERS
+
+
+def _is_row_end(text: str, at: int) -> bool:
+    """True where a list or a table breaks its line at a place."""
+    return text[at] == "\n" and not goes_on(text, at)

@@ -14,6 +14,8 @@ from itertools import islice
 
 import regex
 
+from dsv4doctor.detect.listing import in_order, stands_alone
+
 # Two breaches this near each other belong together: a line of prose.
 _NEAR_CHARS = 80
 _MAX_FOUND = 500
@@ -28,9 +30,10 @@ _INDIC_BLOCKS = range(0x0900, 0x0D80, 0x80)
 _MUTED = "".join(chr(block + 0x4D) for block in _INDIC_BLOCKS)
 _VOWEL_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x4C)}" for block in _INDIC_BLOCKS)
 _WHOLE_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x44)}" for block in _INDIC_BLOCKS)
-# Marks of scripts whose marks always follow a letter; a dotted circle or a quotation shows them.
+# Marks of scripts whose marks always follow a letter; a dotted circle or a quotation shows them, a
+# stroke makes a range of characters of them.
 _MARKED = r"[\u0900-\u0dff\u0e80-\u109f\u1780-\u17d3]"
-_SHOWN = "◌'\"‘“(/"
+_SHOWN = "◌'\"‘“(/\\-"
 _ABUGIDA = (
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?![\s\u200c\u200d]|\Z)"
     f"|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}]"
@@ -105,8 +108,10 @@ def misspelt_script(prose: str, families: frozenset[str]) -> tuple[int, int] | N
 
 
 def _are_entries(prose: str, *places: int) -> bool:
-    """True where the words at two places stand behind one and the same sign of ASCII, as the
-    entries of a table of endings do."""
+    """True where the words at two places are listed: one a line, in order, or behind one and the
+    same sign of ASCII, as the entries of a table of endings are."""
+    if all(stands_alone(prose, at) for at in places) or in_order(prose, *places):
+        return True
     before = (_ENTRY.search(prose[max(0, at - _ENTRY_REACH) : at]) for at in places)
     first, second = (match[1] if match else None for match in before)
     return first is not None and first == second

@@ -170,6 +170,26 @@ STAYS_QUIET = {
     "table of characters": reply("Sample: ÄÜö¿¡¢£¤¥¦§¨©ª«¬®¯°±²³´µ¶·¸¹º»¼½¾¿ is printed."),
     "symbols named": reply("These symbols are allowed too: § ¶ † ‡ ® ¬ ¤ ¦ © ° and µ."),
     "table of endings": reply("SFX 12 Y 1\nSFX 12 0 ිතුරු .\nSFX 13 Y 1\nSFX 13 0 ාව .\nSFX 14 0 ෙන් .", prompt="ok?"),
+    "function words in a lesson": reply(
+        "The articles der, die, das and the plural die are all \"the\" in English; compare French le, la, les; "
+        "Spanish el, la, los; Portuguese o, a, os, as; Dutch de and het; Swedish en and ett."
+    ),
+    "a sentence corrected": reply('Your sentence: "I went to the the store of by bus." Corrected: "I went by bus."'),
+    "stop words in order": reply(
+        'e.stop = filter("gli ha hai hanno ho i il in io l la le lei li lo loro lui ma mi mia mie miei ne negl noi non un una".split(" "))'
+    ),
+    "a word a line": reply("been\nhas\nwhen\nwho\nwill\nmore\nno\nif\nout\nso\nup\nto\nof\nthe\nwas\ndu\ndi\nde\ndo"),
+    "dictionary of small words": reply("dove | where\nche  | who, that\nla   | the, her\nque  | who, that\nel   | the\nen   | in\n"),
+    "names of letters": reply("a med grav\na med akut\ne med grav\ni med akut\no med tilde\nstort a med dieresis\na med ring"),
+    "a word that looks like an ending": reply("Gambar ing kiwa, gambar ing tengah, gambar ing tengen lan gambar ing ngisor."),
+    "brackets after numbers of notes": reply(
+        "1) first (a note) and the rest 2) second (of the two) was kept 3) third (by us) to the end of (it) and the rest."
+    ),
+    "parameters called a": reply("fn eq( a : vec2f, b : vec2f ) -> bool { return f( a.x == b.x ); }\nfn ne( a : vec3f, b : vec3f ) -> bool;"),
+    "banner of a comment": reply("    # Frees it with the VSIFree routine.\n\n# ### DataSource, Layer error codes ###\ndef check(x): ..."),
+    "places of digits": reply("The formats are 01### ##### and 016977 #### or 02# #### #### and then ### of them."),
+    "ranges of characters": reply('stem.wordCharacters="\u0cbe-\u0ccc\u0cbc-\u0cbd\u0cd5-\u0cd6\u0cdd-\u0cde" is used.'),
+    "abbreviations in greek": reply("ευ\nλ\nεβ\nθρ\nν\nαδσ\nολ\nμ\nκ\nδηλ\nσ\nαδσ\nδισ\nεκατ", prompt="ok?"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",

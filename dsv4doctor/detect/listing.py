@@ -1,0 +1,58 @@
+"""Words that are shown, not said: one a line, in columns, in the order of the alphabet, or in a
+lesson of grammar."""
+
+# Long lines: patterns that breaks would tear.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"[^\W\d_]+")
+# Words on each side of a find that are looked at, as many as must be there, and how far they reach.
+_BESIDE = 4
+_MIN_WORDS = 7
+_REACH = 120
+# A line of prose that goes on below it has some words, and no columns.
+_MIN_LINE_WORDS = 3
+_COLUMNS = re.compile(r"\S(?:  |\t)|\|")
+_GRAMMAR = re.compile(
+    r"\b(?:grammar|(?:in)?definite articles?|articles?\b(?=.{0,12}\b(?:der|la|el|il|de|o)\b)|prepositions?|conjunctions?|pronouns?|"
+    r"stop ?words?|function words|keywords?|synonyms?|verbs?|nouns?|corrected|misspel|typos?|doubled|your sentence|the words?\b|"
+    r"(?:german|french|spanish|italian|portuguese|dutch|swedish|danish|norwegian|polish|turkish|romanian|finnish|catalan|"
+    r"galician|latin|english)(?= \w| ?:))",
+    re.IGNORECASE,
+)
+
+
+def in_order(prose: str, start: int, end: int) -> bool:
+    """True where the words around `prose[start:end]` stand in the order of the alphabet."""
+    before = _WORD.findall(prose, max(0, start - _REACH), start)[-_BESIDE:]
+    words = before + _WORD.findall(prose, start, end + _REACH)
+    words = [word.casefold() for word in words[: 2 * _BESIDE]]
+    return len(words) >= _MIN_WORDS and words == sorted(words)
+
+
+def stands_alone(prose: str, at: int) -> bool:
+    """True where the word at a place has its line to itself."""
+    return len(_line(prose, at).split()) == 1
+
+
+def goes_on(prose: str, at: int) -> bool:
+    """True where the line break at a place is in running text, not between the rows of a list."""
+    above, below = _line(prose, at), _line(prose, at + 1)
+    return all(
+        len(line.split()) >= _MIN_LINE_WORDS and not _COLUMNS.search(line.strip())
+        for line in (above, below)
+    )
+
+
+def speaks_of_words(text: str) -> bool:
+    """True where a text names a language or speaks of grammar: the small words in it are shown."""
+    return _GRAMMAR.search(text) is not None
+
+
+def _line(prose: str, at: int) -> str:
+    start = prose.rfind("\n", 0, at) + 1
+    end = prose.find("\n", at)
+    return prose[start : end if end >= 0 else len(prose)]
