@@ -167,6 +167,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _make_streams_safe() -> None:
     """Closed streams become the null device; characters that a terminal lacks become escapes."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  # lives as long as we
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

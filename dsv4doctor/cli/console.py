@@ -57,10 +57,11 @@ def stderr_console(*, no_color: bool = False) -> Console:
 
 
 def say(text: str) -> None:
-    """One line on stderr, in the program's name; a closed stderr is nobody's error."""
+    """One line on stderr, in the program's name; a stderr that is closed or full is nobody's
+    error."""
     from dsv4doctor.safetext import one_line
 
     try:
         print(f"dsv4doctor: {one_line(text, SAID_CHARS)}", file=sys.stderr, flush=True)
-    except (BrokenPipeError, ValueError):
+    except (OSError, ValueError):
         return

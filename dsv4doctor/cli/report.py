@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -116,7 +117,8 @@ def _write(target: Path, content: str | bytes) -> None:
             temporary.replace(target)
     except OSError as error:
         if not is_special:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # what cannot be written cannot be removed either
+                temporary.unlink(missing_ok=True)
         raise DoctorError(
             f"cannot write {target}: {error.strerror}", "give another --output, or - for stdout"
         ) from error

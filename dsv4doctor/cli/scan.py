@@ -53,11 +53,11 @@ def scan(
     from dsv4doctor.flows.scan import ScanPlan, run_scan
 
     if not files:
-        if sys.stdin is None or sys.stdin.isatty():
+        if sys.stdin.isatty():
             raise UsageError("no log named", "dsv4doctor scan FILE..., or - for standard input")
         say("no log named: reading standard input")
         files = ["-"]
-    elif "-" in files and sys.stdin is not None and sys.stdin.isatty():
+    elif "-" in files and sys.stdin.isatty():
         say("reading standard input; end it with Ctrl-D")
     plan = ScanPlan(
         files=tuple(files),
