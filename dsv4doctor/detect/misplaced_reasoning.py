@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from dsv4doctor.detect.announcement import announces_action, last_sentence
 from dsv4doctor.detect.detector import Detector, Seen, span
-from dsv4doctor.detect.quoting import quoted_spans
+from dsv4doctor.detect.quoting import holds_template, quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject, Text
@@ -60,7 +60,12 @@ _OWN_TASK = re.compile(
     r"(?:answer|respond|reply|address|explain|provide|produce|help)\b[^.\n]{0,40}\buser\b",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"\b(?:if|when|whenever|whether|unless|once|until|that)\Z", re.IGNORECASE)
+# What the clause hangs on: a condition, or where and how in general it is so.
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|whether|unless|once|until|that)\Z"
+    r"|\A(?:in|on|at|for|with|from|by|as|what|how|why|where)\b(?!.*[,.:;])",
+    re.IGNORECASE,
+)
 _SELF_TALK = re.compile(
     r"\b(?:i (?:need to|should|must|have to|could|will)|let me|let's|we (?:need to|should|must)|wait,|hmm|i'll|now i)\b"
     r"|我(?:需要|应该|得|要|可以|先|来)|让我|必要がある|しよう|нужно|надо|je dois|il faut|debo|tengo que|ich (?:muss|sollte)",
@@ -100,7 +105,7 @@ def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
     body = text.text
     if text.signs.isdisjoint(_OPENERS):
         return
-    if not holds_any(body, _HINTS) or not holds_any(body, _ENDS):
+    if not holds_any(body, _HINTS) or not holds_any(body, _ENDS) or holds_template(body):
         return
     quoted = None
     for match in _TAG.finditer(body):

@@ -61,6 +61,8 @@ class Spans:
 
 
 NOWHERE = Spans([])
+# Statements of a template's language from which a text is the source of one.
+_MIN_STATEMENTS = 3
 # Without one of these a text has no code.
 FENCE_SIGNS = frozenset("`~")
 
@@ -79,6 +81,12 @@ def code_spans(text: str) -> Spans:
 def quoted_spans(text: str) -> Spans:
     """Short quotations in any language's quotation marks, on one line."""
     return Spans([m.span() for m in _QUOTED.finditer(text)])
+
+
+def holds_template(text: str) -> bool:
+    """True for the source of a template (Jinja, Django, Twig): what stands in it is what it writes,
+    chat templates' tokens too."""
+    return text.count("{%") >= _MIN_STATEMENTS and text.count("%}") >= _MIN_STATEMENTS
 
 
 def _underlines(text: str, fence: re.Match[str]) -> bool:

@@ -65,6 +65,10 @@ _GLUE_WORDS = (
 )
 _GLUE = frozenset(_GLUE_WORDS.split())
 _TAGS = re.compile(r"(?:</?[\w:.-]{1,40}>\s*)+")
+# The same with attributes, begun or ended in the middle.
+_MARKUP = re.compile(r"<[^<>]*(?:>|\Z)|\A[^<>]*>")
+# Blanks that set columns apart.
+_COLUMN_GAP = "   "
 _TEMPLATE_TAIL = 4200
 _TEMPLATE_MIN_WORDS = 120
 _TEMPLATE_WINDOW_WORDS = 420
@@ -198,9 +202,14 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
     if wordy:
         if _LAUGHTER.fullmatch(unit.strip()):
             return covered >= 200
+        if repeats >= 8 and covered >= 22:
+            return True
+        # Of lines of a log, of markup and of options some are the same.
+        if _is_notation(unit) or _COLUMN_GAP in unit.strip():
+            return False
         if len(unit) >= _LONG_UNIT and covered >= _WHOLE_SHARE * len(text.text):
             return repeats >= 3
-        return (repeats >= 8 and covered >= 22) or (repeats >= 4 and len(unit) >= 60)
+        return repeats >= 4 and len(unit) >= 60
     if unit.isdigit() and _DECIMALS.search(text.text[max(0, period.start - 40) : period.start]):
         return False
     return repeats >= 64 and not _is_fill(unit) and _glued(period, text)
@@ -224,7 +233,7 @@ def _is_list(unit: str) -> bool:
     """True for one value and its separator (`,NA`, `0;`), or for tags that close what was
     opened."""
     value = unit.strip()
-    if _TAGS.fullmatch(value):
+    if _TAGS.fullmatch(value) or ("<" in unit and not _LETTERS.search(_MARKUP.sub("", unit * 2))):
         return True
     return " " not in value and len(value) <= 12 and sum(value.count(c) for c in ",;\t|") == 1
 

@@ -156,6 +156,8 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
     for place, (start, end, family) in enumerate(runs):
         if family in home or _is_no_word(text, start, end, family):
             continue
+        if _is_between_codes(text, runs, place):
+            continue
         left = _gap(text, runs, place - 1, place)
         right = _gap(text, runs, place, place + 1)
         if left is None and right is None:
@@ -204,6 +206,16 @@ def _only_family(text: str) -> str | None:
         elif family or not char.isascii():
             others += count
     return home if own * (3 if home == "CJK" else 1) > others else None
+
+
+def _is_between_codes(text: str, runs: list[tuple[int, int, str]], place: int) -> bool:
+    """True where a code of one letter again and again touches the word: `yyyy年M月d日`."""
+    start, end, _ = runs[place]
+    before = text[slice(*runs[place - 1][:2])] if place and runs[place - 1][1] == start else ""
+    after = ""
+    if place + 1 < len(runs) and runs[place + 1][0] == end:
+        after = text[slice(*runs[place + 1][:2])]
+    return any(code.isascii() and len(set(code)) == 1 for code in (before, after))
 
 
 def _split_by_family(text: str, start: int, end: int, first: str) -> list[tuple[int, int, str]]:

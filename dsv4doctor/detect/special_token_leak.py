@@ -18,13 +18,13 @@ import re
 from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
-from dsv4doctor.detect.quoting import quoted_spans
+from dsv4doctor.detect.quoting import holds_template, quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.label import Label
 
 # DeepSeek's own: full-width bars around words joined by low blocks. DSML is `dsml_leak`'s.
-_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<\[[A-Za-z0-9]+[_▁][\w▁]{1,40}\]>|\][~!]b[\[\]]|\[e~\["
+_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<\[(?:[A-Za-z0-9]+▁|(?i:begin|end|start|bos|eos|pad|unk|mask|fim|im|tool|plhd\d*)_)[\w▁]{1,60}\]>|\][~!]b[\[\]]|\[e~\["
 # The family `<|word|>`: ChatML, Llama 3, GLM, Phi, Kimi, harmony, Command R, made-up ones too.
 # One plain word may be a nickname in a chat (`<|anna|>`): only those of known templates count.
 _PLAIN_WORDS = (
@@ -104,6 +104,8 @@ def _may_hold_token(text: Text) -> bool:
 
 def _first(text: Text) -> tuple[int, int] | None:
     body = text.text
+    if holds_template(body):
+        return None
     quoted = None
     for match in _TOKEN.finditer(body):
         if text.code.covers(match.start()):

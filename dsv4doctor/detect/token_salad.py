@@ -128,7 +128,9 @@ def _before_digits(subject: Subject, text: Text) -> Iterator[Seen]:
     if len(families_of(text.signs) - _BESIDE_DIGITS) < _GLUED_FAMILIES:
         return
     found = list(islice(_GLUED.finditer(text.text), _MAX_GLUED))
-    if len(families_of(m.group()[0] for m in found) - _BESIDE_DIGITS) < _GLUED_FAMILIES:
+    families = families_of(m.group()[0] for m in found) - _BESIDE_DIGITS
+    # What the text is written in numbers its chapters so: `제3항`.
+    if len(families - _established(text.text, set(families))) < _GLUED_FAMILIES:
         return
     if len(found) >= _MIN_GLUED and not asks_for_languages(subject):
         yield _seen(text, f"foreign letters before numbers, {span(text.text, *found[0].span())}")

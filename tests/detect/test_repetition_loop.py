@@ -114,6 +114,18 @@ STAYS_QUIET = {
         call("write_file", {"path": "t", "content": "\n".join(f"- [ ] step {n}" for n in range(40))}),
     ),
     "many different calls": reply(None, *(call("read_file", {"path": f"m{n}"}, n) for n in range(12))),
+    "frames of a stack, the last ones alike": reply(
+        "The report ends so:\n==15==    at 0x9: main (app.cc:3)"
+        + "\n==15==    by 0x12F68A3: ??? (in /home/user/valgrind/node-v12.14.1-linux-x64/bin/node)" * 5
+    ),
+    "an option that several programs have": reply(
+        "Options:\n-a                      everything"
+        + "\n-v, --version           tell what release of the program this is, and stop there" * 4
+    ),
+    "cells of a web page": reply(
+        "<table><tr>" + "<td title='5.02' class='pair'>÷</td><td title='5.02' class='pair'>÷</td>" * 12
+    ),
+    "badges": reply('<p><a href="https://example.org/a"><img src="https://example.org/badge/licence-mit.svg"></a></p>\n' * 3),
     "a call tried again": reply(None, *(call("read_file", {"path": "a"}, n) for n in range(3))),
     "said thrice": reply("Location, location, location."),
     "dna": reply("```\n" + "ACGT" * 100 + "\n```"),

@@ -85,6 +85,12 @@ IN_PLACE = {
     "fence": reply("```\n<think>x</think>\n```"),
     "think in prose": reply("I think <b>that</b> works, with some thought and reasoning."),
     "user story": reply("The user wants to log in. The form checks the password."),
+    "rule for interfaces": reply(
+        "In a good interface the user wants to see at once what is possible. I will give three rules."
+    ),
+    "source of a template": reply(
+        "{% for m in messages %}{% if '<think>' in m %}{# If <think> was opened, drop it #}{% endif %}{% endfor %}"
+    ),
     "a report about a user": reply(
         "In this ticket the user says the page is blank. It is a cache fault."
     ),

@@ -40,6 +40,13 @@ STAYS_QUIET = {
     **{f"fenced {t}": reply(f"Example:\n```\nuser{t}hi\n```") for t in TOKENS[:12]},
     "asked about": reply("ChatML uses <|im_start|>.", prompt="What does ChatML look like?"),
     "in quotation marks": reply('It prints "<|endoftext|>" between documents.'),
+    "a name in a chat": reply(
+        "<[ddeus_work]> how do I speed up a disk?\n<[ddeus_work]> beside DMA"
+    ),
+    "source of a chat template": reply(
+        "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>user\n{{ m.content }}<|im_end|>\n"
+        "{% endif %}{% endfor %}"
+    ),
     "html strike": reply("<s>old</s>"),
     "html strike, cut": reply("A price: <s>12</s>"),
     "placeholders": reply("cp <source> <target>; ssh <user>@<host> [OPTIONS] [FILE]..."),

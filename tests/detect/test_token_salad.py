@@ -190,6 +190,12 @@ STAYS_QUIET = {
     "places of digits": reply("The formats are 01### ##### and 016977 #### or 02# #### #### and then ### of them."),
     "ranges of characters": reply('stem.wordCharacters="\u0cbe-\u0ccc\u0cbc-\u0cbd\u0cd5-\u0cd6\u0cdd-\u0cde" is used.'),
     "abbreviations in greek": reply("ευ\nλ\nεβ\nθρ\nν\nαδσ\nολ\nμ\nκ\nδηλ\nσ\nαδσ\nδισ\nεκατ", prompt="ok?"),
+    "formats of dates": reply('{\n  full: "y年M月d日EEEE",\n  long: "y年M月d日",\n  time: "H時mm分ss秒 zzzz",\n}', prompt="ok?"),
+    "articles of a korean law": reply(
+        "제44조제1항제7호 중 “자녀”를 “아이”로 한다. 교육공무원법 일부를 다음과 같이 개정한다. 휴직의 기간은 자녀 한 명에 대하여 "
+        "삼 년 이내로 하되 나누어 쓸 수 있다. 임용권자는 휴직을 이유로 인사에 불리한 처우를 하여서는 아니 되며 그 기간은 근속기간에 "
+        "들어간다. 제45조제1항 중 第3 항을 삭제하고 이 법은 공포한 날부터 시행한다. 부칙에서 정한 경과조치는 그대로 적용한다."
+    ),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
