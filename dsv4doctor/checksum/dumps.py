@@ -25,6 +25,8 @@ SAFETENSORS_BYTES = {
     "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "F64": 8, "I64": 8, "U64": 8,
 }  # fmt: skip
 
+SAVE_AGAIN = "save it again with safetensors.torch.save_file, and copy the whole file"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagedTensor:
@@ -93,7 +95,10 @@ def _paged(path: Path, name: str, tensors: Tensors, layout: PageLayout | None) -
         scales = _pages(path, partner, tensors[partner][1], found.scale_page_bytes, found)
         values = _pages(path, name, data, found.page_bytes, found)
         if len(scales) != len(values):
-            raise UsageError(f"{path}: {len(values)} pages but {len(scales)} pages of scales")
+            raise UsageError(
+                f"{path}: {len(values)} pages but {len(scales)} pages of scales",
+                "dump both tensors of the same pages",
+            )
         return PagedTensor(name=name, layout=found, values=values, scales=scales)
     values = _pages(path, name, data, found.page_bytes, found)
     return PagedTensor(name=name, layout=found, values=values)
@@ -142,13 +147,13 @@ def read_safetensors(path: Path) -> Tensors:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(HEADER_LIMIT, size - 8):
-            raise UsageError(f"{path}: no safetensors file, or cut short in its header")
+            raise UsageError(f"{path}: no safetensors file, or cut short in its header", SAVE_AGAIN)
         try:
             header = json.loads(file.read(length))
         except ValueError as error:
-            raise UsageError(f"{path}: its header is no JSON: {error}") from error
+            raise UsageError(f"{path}: its header is no JSON: {error}", SAVE_AGAIN) from error
     if not isinstance(header, dict):
-        raise UsageError(f"{path}: its header is no JSON object")
+        raise UsageError(f"{path}: its header is no JSON object", SAVE_AGAIN)
     data: Bytes = np.memmap(path, dtype=np.uint8, mode="r", offset=8 + length) if (
         size > 8 + length
     ) else np.zeros(0, dtype=np.uint8)  # fmt: skip
@@ -162,12 +167,12 @@ def _entry(path: Path, name: str, entry: Any, data: Bytes) -> tuple[tuple[int, .
         shape = tuple(int(n) for n in entry["shape"])
         begin, end = (int(n) for n in entry["data_offsets"])
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{path}: {name} is described wrongly: {error!r}") from error
+        raise UsageError(f"{path}: {name} is described wrongly: {error!r}", SAVE_AGAIN) from error
     if not 0 <= begin <= end or end - begin != prod(shape) * item:
-        raise UsageError(f"{path}: {name} has a size that is not its shape's")
+        raise UsageError(f"{path}: {name} has a size that is not its shape's", SAVE_AGAIN)
     if end > len(data):
         raise UsageError(
-            f"{path}: {name} ends at byte {end} of {len(data)}", "the file was cut short"
+            f"{path}: {name} ends at byte {end} of {len(data)}: it was cut short", SAVE_AGAIN
         )
     width = (*shape[:-1], shape[-1] * item) if shape else (item,)
     return width, data[begin:end]

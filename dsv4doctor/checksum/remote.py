@@ -14,6 +14,8 @@ from dsv4doctor.hosts.transport import Command, HostError, Transport
 
 # Over the worker's own budget: its imports, compiling, and the way there and back.
 SLACK_S = 120.0
+# A login script that prints comes before what the program says.
+NOISY = "let nothing on the host print at a login without a terminal (`ssh HOST true` says nothing)"
 
 # The interpreter of the running SGLang: its launcher's argv[0] (schedulers rename themselves), else
 # the virtual environment in its environment, else its executable. Processes of other containers
@@ -95,9 +97,9 @@ def run_program(
     try:
         answer = json.loads(result.stdout)
     except ValueError as error:
-        raise HostError(f"{transport.name}: the answer is no JSON: {said}") from error
+        raise HostError(f"{transport.name}: the answer is no JSON: {said}", NOISY) from error
     if not isinstance(answer, dict):
-        raise HostError(f"{transport.name}: the answer is no JSON object")
+        raise HostError(f"{transport.name}: the answer is no JSON object", NOISY)
     return answer
 
 

@@ -144,10 +144,15 @@ def ask_server(endpoint: Endpoint) -> ServerInfo:
     from dsv4doctor.client.sglang import inspect_server
 
     served = inspect_server(endpoint)
+    if not (served.server_args or served.engine or served.model or served.version):
+        raise DoctorError(
+            f"{endpoint.base_url} answers neither /server_info nor /v1/models",
+            "is the server up? check --base-url",
+        )
     if not served.server_args:
         raise DoctorError(
             f"{endpoint.base_url} does not tell its launch arguments",
-            "is the server up? a router does not have them: give a worker's URL",
+            "a router does not have them: give a worker's URL",
         )
     return served
 
