@@ -151,9 +151,15 @@ def _canaries(value: Any) -> tuple[Canary, ...]:
     )
 
 
+# What a list may be; put together once, which takes longer than asking.
+_LISTS = (list, tuple)
+
+
 def _is_list(value: Any) -> TypeGuard[Sequence[Any]]:
-    return isinstance(value, list | tuple)
+    return isinstance(value, _LISTS)
 
 
 def _count(value: Any) -> int | None:
+    if value is None:
+        return None
     return value if isinstance(value, int) and not isinstance(value, bool) else None

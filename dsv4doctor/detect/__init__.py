@@ -42,7 +42,6 @@ DETECTORS: tuple[Detector, ...] = (
     truncated.DETECTOR,
     empty.DETECTOR,
 )
-_LOOKS = tuple(detector.detect for detector in DETECTORS)
 _CLEAN = Judgement(primary=Label.CLEAN)
 
 
@@ -70,9 +69,11 @@ def _symptoms_of_all(exchanges: Sequence[Exchange]) -> list[list[Seen]]:
         learn_codes([text for subject in subjects for text in subject.texts])
     every: list[list[Seen]] = [[] for _ in subjects]
     # Detector by detector, so that the code and the tables of one stay in the processor's caches.
-    for look in _LOOKS:
-        for subject, seen in zip(subjects, every, strict=True):
-            seen.extend(look(subject))
+    replies = list(zip(subjects, every, strict=True))
+    calling = [reply for reply in replies if reply[0].calls]
+    for detector in DETECTORS:
+        for subject, seen in calling if detector.of_calls else replies:
+            seen.extend(detector.detect(subject))
     return [in_order(seen) if seen else seen for seen in every]
 
 

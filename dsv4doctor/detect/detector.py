@@ -30,11 +30,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detector:
-    """One symptom: its label, what it is in a line, and the function that looks for it."""
+    """One symptom: its label, what it is in a line, and the function that looks for it.
+
+    `of_calls` is True where only a reply with calls can show it.
+    """
 
     label: Label
     summary: str
     detect: Callable[[Subject], Iterable[Seen]]
+    of_calls: bool = False
 
 
 def span(text: str, start: int, end: int) -> str:

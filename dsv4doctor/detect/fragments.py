@@ -163,15 +163,15 @@ _SUPPORTING_KINDS = (
     _kind(
         "glued mark",
         0.9,
-        r"(?<= )[,;)\]}]-?[a-z]{1,3}(?= )|[a-z],-[a-z]|(?<=[a-z]),(?:ly|ing|ed|tion)\b",
+        r"[,;)\]}](?<= .)-?[a-z]{1,3}(?= )|[a-z],-[a-z]|,(?<=[a-z],)(?:ly|ing|ed|tion)\b",
     ),
     _kind("half tag", 0.6, r"<[a-z]{1,6} (?=[a-z]{2,8}[ ,])(?![a-z]+ ?[=>])"),
     _kind(
         "torn name",
         0.8,
-        r"(?<= )[a-z]{3,}[A-Z]{2}(?= [a-z])|(?<= )[A-Z]{3,}[a-z]{3,5}(?= [a-z])",
+        r"[a-z](?<= .)[a-z]{2,}[A-Z]{2}(?= [a-z])|[A-Z](?<= .)[A-Z]{2,}[a-z]{3,5}(?= [a-z])",
     ),
-    _kind("open end", 0.8, r"[a-z]{2,}[(\[{]{1,2}\"?\s*\Z"),
+    _kind("open end", 0.8, r"[a-z](?<![a-z].)[a-z]+[(\[{]{1,2}\"?\s*\Z"),
 )
 _SWITCH = _Kind("switch", 0.75, re.compile(""), (), 6)
 _NEVER = _Kind("never side by side", 0.9, re.compile(""), (), 4)
@@ -227,7 +227,7 @@ def debris(text: Text) -> str | None:
     prose, in_call = text.prose, text.in_call
     if len(prose) < _MIN_CHARS:
         return None
-    odd = list(_telling(prose, text.prose_signs, text.codes))
+    odd = list(_telling(text))
     told = sum(kind.weight for *_, kind in odd)
     if told < _DENSE_FLOOR:
         return None
@@ -291,13 +291,15 @@ def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
     return kept
 
 
-def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
-    odd = holds_odd_pair(codes)
+def _telling(text: Text) -> Iterator[_Odd]:
+    prose, signs, codes = text.prose, text.prose_signs, text.codes
+    told = text.words_may_tell  # False for most
+    odd = told and holds_odd_pair(codes)
     if odd or ("|" in signs and _ODD_CELL.search(prose)):
         for kind in _PAIR_KINDS:
             if _may_hold(kind, signs, codes):
                 yield from _pairs(kind, prose)
-    if holds_run(codes):
+    if told and holds_run(codes):
         yield from _found(_RUN, prose)
     dashes = "-" in signs and "--" in prose
     if dashes and _DASH_END.search(prose):
@@ -317,7 +319,7 @@ def _telling(prose: str, signs: frozenset[str], codes: bytes) -> Iterator[_Odd]:
         yield from ((s, e, _TORN) for s, e in torn if _is_torn(prose, s))
     if not prose.isascii() and holds_small_word(codes):
         yield from ((s, e, _STRANGER) for s, e in islice(strangers(prose, signs), _MAX_FOUND))
-    yield from _by_the_words(prose, codes, odd=odd)
+    yield from _by_the_words(prose, codes, odd=odd) if told else ()
 
 
 def _pairs(kind: _Kind, prose: str) -> Iterator[_Odd]:

@@ -71,9 +71,8 @@ _CLOSES = {"(": ")", "{": "}", "[": "]"}
 # Small words that a language beyond Latin has right beside its own: it borrows names, not these.
 # Greek letters stand beside them in every formula.
 _BEYOND = "[\u0400-\u1fff\u3040-\ufaff]"
-_STRANGER = re.compile(
-    rf"(?<={_BEYOND} )(?:{_WORDS})(?=[ \n])|(?<=[ \n])(?:{_WORDS})(?= {_BEYOND})"
-)
+# The blank before it comes first, so that the search can look for that.
+_STRANGER = re.compile(rf"[ \n](?=({_WORDS})[ \n])(?:(?<={_BEYOND} )|(?=[a-z]+ {_BEYOND}))")
 _ANY_BEYOND = re.compile(_BEYOND)
 
 
@@ -125,10 +124,13 @@ def torn_brackets(prose: str) -> Iterator[tuple[int, int]]:
 
 def may_be_torn(prose: str, signs: frozenset[str]) -> bool:
     """True where two closing brackets in a row stand before a letter."""
-    return any(_CLOSED_BY[closer].search(prose) for closer in signs & CLOSERS)
+    for closer in signs & CLOSERS:  # noqa: SIM110
+        if _CLOSED_BY[closer].search(prose):
+            return True
+    return False
 
 
 def strangers(prose: str, signs: frozenset[str]) -> Iterator[tuple[int, int]]:
     """The places of small words of Latin languages right beside a word of another script."""
     if _ANY_BEYOND.search("".join(signs)):
-        yield from (match.span() for match in _STRANGER.finditer(prose))
+        yield from (match.span(1) for match in _STRANGER.finditer(prose))

@@ -10,15 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise
+from operator import or_
 from typing import Any
 
-from dsv4doctor.detect.neighbours import codes_of, small_words
+from dsv4doctor.detect.neighbours import (
+    TELLING,
+    codes_of,
+    languages_missing,
+    odd_rows,
+    small_words,
+)
 
 # What `str.split` parts words by beyond ASCII.
 _WIDE_BLANKS = frozenset(chr(c) for c in range(0x80, 0x3001) if chr(c).isspace())
-_IS_BLANK = bytes(chr(c).isspace() and c < 0x80 for c in range(256))
+# ASCII's own: five from the tab on, and five up to the blank.
+_TAB, _FIRST_SEPARATOR, _FOUR_MORE = 0x09, 0x1C, 4
 # Bytes of a word that make its key.
 _KEY = 8
 # Bits of the first table's index, and of the second's, for words that share a place in the first.
@@ -36,11 +44,41 @@ def codes_of_all(texts: Sequence[str], signs: Sequence[frozenset[str]]) -> list[
     if sum(map(len, texts)) < _MIN_CHARS:
         return [codes_of(text) for text in texts]
     raws = [_plainly_parted(text, s) for text, s in zip(texts, signs, strict=True)]
+    every = _codes(raws)
     # A word with NUL has the key of the same word without it.
-    return [
-        codes_of(text) if b"\0" in raw else found
-        for text, raw, found in zip(texts, raws, _codes(raws), strict=True)
-    ]
+    for number, raw in enumerate(raws):
+        if b"\0" in raw:
+            every[number] = codes_of(texts[number])
+    return every
+
+
+def who_may_tell(every: Sequence[bytes]) -> list[bool]:
+    """`neighbours.may_tell` of each of the codes, in order; True also for some of which it is
+    not."""
+    import numpy as np
+
+    if not every:
+        return []
+    # An unknown word parts them: it is in no row, tells nothing and has no language.
+    joined = b"\0".join(every) + b"\0"
+    begins = np.cumsum([0, *(len(codes) + 1 for codes in every[:-1])])
+    traits = _traits()
+    seen = np.bitwise_or.reduceat(traits[np.frombuffer(joined, np.uint8)], begins)
+    may: list[bool] = (seen == traits.max()).tolist()
+    for row in set(odd_rows(joined)):
+        may = [told or row in codes for told, codes in zip(may, every, strict=True)]
+    return may
+
+
+@lru_cache(maxsize=1)
+def _traits() -> Any:
+    """By code: the languages that do not have its word; all of them for a code that tells by
+    itself, as for words of which no language has all."""
+    import numpy as np
+
+    missing = languages_missing()
+    every = reduce(or_, missing)
+    return np.array([every if code in TELLING else m for code, m in enumerate(missing)], np.uint64)
 
 
 def _plainly_parted(text: str, signs: frozenset[str]) -> bytes:
@@ -55,7 +93,9 @@ def _codes(raws: Sequence[bytes]) -> list[bytes]:
     import numpy as np
 
     joined = b" " + b" ".join(raws) + b" " * (_KEY + 1)
-    blank = np.frombuffer(joined.translate(_IS_BLANK), np.bool_)
+    raw = np.frombuffer(joined, np.uint8)
+    # What lies before the first of the five wraps round to great numbers.
+    blank = (raw - np.uint8(_TAB) <= _FOUR_MORE) | (raw - np.uint8(_FIRST_SEPARATOR) <= _FOUR_MORE)
     edges = np.flatnonzero(blank[1:] != blank[:-1]) + 1
     starts, lengths = edges[0::2], edges[1::2] - edges[0::2]
     table = _table()

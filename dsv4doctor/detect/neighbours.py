@@ -14,7 +14,9 @@ from __future__ import annotations
 import re
 from base64 import b85decode
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from itertools import product, repeat
+from operator import or_
 
 from dsv4doctor.detect.listing import goes_on, in_order
 from dsv4doctor.detect.lone_marks import BESIDE, HUNG_ENDINGS, LONE, SUFFIXES
@@ -36,6 +38,8 @@ _LONGEST_RUN = 24
 _FURNITURE_WORD = bytes([_FURNITURE])
 _LONE_SUFFIX, _LONE_RUN = bytes([_SUFFIX]), bytes([_RUN])
 _HUNG_ENDING, _LONE_MARK = bytes([_HUNG]), bytes([_LONE])
+# Codes that tell by themselves that something may be odd.
+TELLING = frozenset({_HUNG, _LONE, _RUN, _SUFFIX})
 _COUNTED = tuple(WORDS.split())
 # Function words that the table knows nothing of have a code too: they tell a change of language.
 _FUNCTION = {*ARTICLES, *_NEVER_TWICE, *BESIDE.split(), *" ".join(FUNCTION_WORDS.values()).split()}
@@ -150,20 +154,38 @@ def holds_suffix(codes: bytes) -> bool:
 
 def holds_odd_pair(codes: bytes) -> bool:
     """True where a pair never seen, a suffix by itself or a doubled small word is among them."""
-    if _LONE_SUFFIX in codes:
-        return True
+    return _LONE_SUFFIX in codes or bool(odd_rows(codes))
+
+
+def odd_rows(codes: bytes) -> list[bytes]:
+    """The rows of small words that hold a pair never seen or a doubled small word."""
     rows = _SIDE_BY_SIDE.findall(codes)
     if _SOUND_ROWS.issuperset(rows):
+        return []
+    return [row for row in rows if row not in _SOUND_ROWS and not _is_sound(row)]
+
+
+def _is_sound(row: bytes) -> bool:
+    if any(row[at : at + 2] in _ODD for at in range(len(row) - 1)):
         return False
-    for row in rows:
-        if row not in _SOUND_ROWS:
-            if any(row[at : at + 2] in _ODD for at in range(len(row) - 1)):
-                return True
-            if len(_SOUND_ROWS) >= _MAX_SOUND_ROWS:
-                _SOUND_ROWS.clear()
-            if len(row) <= _LONGEST_ROW:
-                _SOUND_ROWS.add(row)
-    return False
+    if len(_SOUND_ROWS) >= _MAX_SOUND_ROWS:
+        _SOUND_ROWS.clear()
+    if len(row) <= _LONGEST_ROW:
+        _SOUND_ROWS.add(row)
+    return True
+
+
+def languages_missing() -> list[int]:
+    """By code: one bit for every language that does not have its word."""
+    every = reduce(or_, (spoken for spoken in _SPOKEN if spoken >= 0))
+    return [~spoken & every for spoken in _SPOKEN]
+
+
+def may_tell(codes: bytes) -> bool:
+    """False where nothing is odd about the words: no pair, run, mark or ending, no change of
+    language (`holds_odd_pair`, `holds_run`, `holds_lone_mark`, `holds_hung_ending`,
+    `may_switch`)."""
+    return not TELLING.isdisjoint(codes) or bool(odd_rows(codes)) or may_switch(codes)
 
 
 def holds_hung_ending(codes: bytes) -> bool:

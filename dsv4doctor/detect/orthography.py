@@ -84,8 +84,13 @@ _MARKS = "".join(
 _ABUGIDA_HINT = re.compile(
     rf"[{_MARKS}](?<![^\W_].)(?<![{_MARKS}].)|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}]"
 )
+# Final sigma before a letter, sigma at an end, or a word of six letters and no accent.
+_GREEK_HINT = re.compile(r"ς[α-ωά-ώ]|σ(?![\w'’.·-])|[α-ω](?<![\w'’.-].)[α-ω]{5,19}(?![\w'’.-])")
 _HINTS = {
     **dict.fromkeys(_ABUGIDAS, _ABUGIDA_HINT),
+    "Greek": _GREEK_HINT,
+    # The same pattern, which this engine searches for faster.
+    "Thai": re.compile(_THAI),
     "Hangul": re.compile("[ㄱ-ㅣ]"),
     "CJK": re.compile("[ゃゅょャュョ]"),
 }

@@ -76,13 +76,19 @@ def recurs(tail: str) -> bool:
     if length < _SAMPLED_FROM:
         return True
     step = (length - _SAMPLE) // _SAMPLES
-    needed = _REPEATED
+    places = range(step, length - _SAMPLE, step)
+    # As many may be new as leave enough that are not.
+    needed, new = _REPEATED, len(places) - _REPEATED
     find = tail.find
-    for at in range(step, length - _SAMPLE, step):
+    for at in places:
         if find(tail[at : at + _SAMPLE]) != at:
             needed -= 1
             if not needed:
                 return True
+        else:
+            new -= 1
+            if new < 0:
+                return False
     return False
 
 

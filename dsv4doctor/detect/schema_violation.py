@@ -108,4 +108,5 @@ DETECTOR = Detector(
     label=Label.SCHEMA_VIOLATION,
     summary="a call that breaks its schema, its id or index, or the request's tool choice",
     detect=detect,
+    of_calls=True,
 )

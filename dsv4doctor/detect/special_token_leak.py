@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.quoting import holds_template, quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
+from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.label import Label
 
@@ -81,6 +82,8 @@ _HINTS = {
     "▁": re.compile("▁of▁"),
 }
 _HINT_SIGNS = frozenset(_HINTS)
+# One of these is in every row.
+_ROW_HINTS = ("s>", "<pad>", "<unk>", "[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _TAIL = 80
 
 
@@ -119,7 +122,7 @@ def _first(text: Text) -> tuple[int, int] | None:
     for pattern, source, start in (
         (_HALF, edge, max(0, len(edge) - _TAIL)),
         (_EDGE, edge, max(0, len(edge) - _TAIL)),
-        (_ROW, body, 0),
+        (_ROW, body if holds_any(body, _ROW_HINTS) else "", 0),
     ):
         found = pattern.search(source, start)
         if found and not text.code.covers(found.start()) and not _closes_html(body, found.group()):

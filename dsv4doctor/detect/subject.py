@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
-from dsv4doctor.detect.many_codes import codes_of_all
-from dsv4doctor.detect.neighbours import codes_of
+from dsv4doctor.detect.many_codes import codes_of_all, who_may_tell
+from dsv4doctor.detect.neighbours import codes_of, may_tell
 from dsv4doctor.detect.quoting import FENCE_SIGNS, NOWHERE, Spans, code_spans
+from dsv4doctor.detect.scripts import families_of
 from dsv4doctor.detect.signs import signs_of
 from dsv4doctor.dsml.tolerant import MARKUP_SIGNS, Fragment, fragments
 from dsv4doctor.exchange import Exchange, ToolCall
@@ -89,16 +90,33 @@ class Text:
         return codes_of(self.prose)
 
     @lazy
+    def words_may_tell(self) -> bool:
+        """False where the order of the prose's small words is surely sound: see
+        `neighbours.may_tell`."""
+        return may_tell(self.codes)
+
+    @lazy
+    def families(self) -> frozenset[str]:
+        """The families of scripts in which the text is written."""
+        return families_of(self.signs)
+
+    @lazy
+    def prose_families(self) -> frozenset[str]:
+        """The families of the prose alone."""
+        return families_of(self.prose_signs) if self.code else self.families
+
+    @lazy
     def prose_signs(self) -> frozenset[str]:
         """The signs of the prose alone."""
         return signs_of(self.prose) if self.code else self.signs
 
 
 def learn_codes(texts: Sequence[Text]) -> None:
-    """Work out `codes` of many texts at once, which costs less than one by one."""
+    """Work out `codes` of many texts at once and what they tell, which costs less than one by
+    one."""
     every = codes_of_all([text.prose for text in texts], [text.prose_signs for text in texts])
-    for text, codes in zip(texts, every, strict=True):
-        text.__dict__["codes"] = codes
+    for text, codes, may in zip(texts, every, who_may_tell(every), strict=True):
+        text.__dict__.update(codes=codes, words_may_tell=may)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

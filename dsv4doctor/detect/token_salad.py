@@ -96,7 +96,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
         if not text.text.isascii():
             # Names of hosts in Punycode stand beside their spellings in any script, lawful or not.
             named = text.text.count(_PUNYCODE) >= _MIN_PUNYCODE
-            foreign = frozenset() if named else families_of(text.prose_signs) - {"Latin"}
+            foreign = frozenset() if named else text.prose_families - {"Latin"}
             yield from _scripts(subject, text, foreign)
             breach = misspelt_script(text.prose, foreign) if foreign else None
             if breach and not asks_for_nonsense(subject):
@@ -125,7 +125,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 def _before_digits(subject: Subject, text: Text) -> Iterator[Seen]:
     """Letters of several scripts glued before numbers: in code too, where nothing else is odd."""
-    if len(families_of(text.signs) - _BESIDE_DIGITS) < _GLUED_FAMILIES:
+    if len(text.families - _BESIDE_DIGITS) < _GLUED_FAMILIES:
         return
     found = list(islice(_GLUED.finditer(text.text), _MAX_GLUED))
     families = families_of(m.group()[0] for m in found) - _BESIDE_DIGITS

@@ -40,5 +40,8 @@ def _listing(offered: dict[str, object] | object) -> str:
 
 
 DETECTOR = Detector(
-    label=Label.UNKNOWN_TOOL, summary="a call to a tool that was not offered", detect=detect
+    label=Label.UNKNOWN_TOOL,
+    summary="a call to a tool that was not offered",
+    detect=detect,
+    of_calls=True,
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dsv4doctor.detect import judge, judge_all
-from dsv4doctor.detect.many_codes import codes_of_all
-from dsv4doctor.detect.neighbours import codes_of, small_words
+from dsv4doctor.detect.many_codes import codes_of_all, who_may_tell
+from dsv4doctor.detect.neighbours import codes_of, holds_odd_pair, may_tell, small_words
 from dsv4doctor.detect.signs import signs_of
 from dsv4doctor.exchange import exchange_from_record
 
@@ -58,3 +58,24 @@ def test_a_batch_is_judged_as_each_reply_alone() -> None:
     random.Random(1).shuffle(exchanges)
     assert judge_all(exchanges) == [judge(exchange) for exchange in exchanges]
     assert judge_all([]) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_many_texts_are_cleared_only_where_each_is(seed: int) -> None:
+    every = [codes_of(text) for text in texts(seed)]
+    cleared = [codes for codes, may in zip(every, who_may_tell(every), strict=True) if not may]
+    assert not any(map(may_tell, cleared))
+    assert not any(map(holds_odd_pair, cleared))
+    assert any(map(may_tell, every))
+
+
+def test_sound_words_are_cleared() -> None:
+    every = [codes_of(text) for text in ("", "It is said that the end of it was near.", "und die")]
+    assert who_may_tell(every) == [False] * 3
+    assert who_may_tell([]) == []
+
+
+@pytest.mark.parametrize("odd", ["then of", "a ing", "the ,, cat", "so so", "the und of mit"])
+def test_an_odd_text_among_sound_ones_is_told(odd: str) -> None:
+    every = [codes_of("the cat sat on the mat")] * 40 + [codes_of(odd)]
+    assert who_may_tell(every) == [False] * 40 + [True]
