@@ -61,7 +61,7 @@ ANNOUNCED = re.compile(
     r"|\b(?:sprawdzę|przeczytam|otworzę|uruchomię|poszukam|zobaczę|wyszukam|pobiorę|utworzę|wykonam|zarezerwuję|wyślę)\b"
     r"|\b(?:podívám se|zkontroluji|ověřím|přečtu|otevřu|spustím|vyhledám|najdu|vytvořím|zjistím)\b"
     r"|\bjag (?:ska|kommer att|tänker)\b[^.!?\n]{0,30}\b(?:kontrollera|kolla|läsa|öppna|köra|söka|titta|hämta)\b|\blåt mig\b"
-    r"|\bjeg (?:sjekker|tjekker|leser|læser|åpner|åbner|kjører|kører|søker|søger|henter)\b[^.!?\n]{0,40}\b(?:nå|nu|først)\b|\b(?:la meg|lad mig)\b"
+    r"|\bjeg (?:sjekker|tjekker|leser|læser|åpner|åbner|kjører|kører|søker|søger|henter|finder|finner|booker|opretter|oppretter|sender)\b[^.!?\n]{0,40}\b(?:nå|nu|først)\b|\b(?:la meg|lad mig)\b"
     r"|^\W*(?:tarkistan|haen|avaan|luen|suoritan|etsin)\b|\b(?:tarkistan|haen|avaan|suoritan|etsin)\b[^.!?\n]{0,40}\b(?:nyt|ensin|heti)\b"
     r"|\b(?:şimdi|önce|hemen)\b[^.!?\n]{0,60}(?:edeceğim|bakacağım|okuyacağım|açacağım|arayacağım|çalıştıracağım|ediyorum|bakıyorum|okuyorum|açıyorum|arıyorum|çalıştırıyorum)\b"
     r"|\b(?:tôi sẽ|để tôi|saya akan|mari saya|biar saya)\b[^.!?\n]{0,30}\b(?:kiểm tra|đọc|mở|chạy|tìm|xem|periksa|memeriksa|membaca|membuka|menjalankan|mencari|melihat)\b"

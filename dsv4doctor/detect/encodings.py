@@ -34,7 +34,7 @@ _LEADS = re.compile(f"{_LATIN_LEAD}|[РСÐÑ]")
 # What GBK makes of UTF-8's replacement characters and of uninitialised memory.
 _GBK_DEBRIS = re.compile("锟斤拷|烫烫烫|屯屯屯|鈥[檛渢溿]")
 # Byte-level vocabulary pieces that were never turned back into bytes.
-_BYTE_LEVEL = re.compile(r"(?:\w?[ĠĊ]\w*\W?){2,}|(?:▁[^\W_]+){2,}")
+_BYTE_LEVEL = re.compile(r"(?:\w?[ĠĊ]\w*\W?){2,}|(?:▁[^\W_]+){2,}(?![\w▁]*｜)")
 # Never in a text on purpose: C0 and C1 controls but the ones that terminals and man pages use.
 _CONTROL = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ufdd0-\ufdef]")
 # Single characters that show by themselves that bytes were lost.

@@ -11,6 +11,8 @@ _TOKEN = re.compile(r"[A-Za-z]{3,40}")
 _EXACTLY = re.compile(
     r"\bexactly (?:this|the following|these)?[^:\n]{0,30}:\s*(\S.*?)\s*$", re.IGNORECASE | re.DOTALL
 )
+_PATH = re.compile(r"(?:/[\w.@-]+){3,}")
+_MAX_PATHS = 40
 # One slip may be the model correcting the person's; three in one call are damage.
 MIN_SLIPS = 3
 _MAX_TOKENS = 400
@@ -23,7 +25,11 @@ def misspelt(subject: Subject) -> str | None:
     if not subject.prompt or not subject.calls:
         return None
     asked = _TOKEN.findall(subject.prompt[-20000:])[-_MAX_TOKENS:]
-    if len(known := set(asked)) < MIN_SLIPS and _EXACTLY.search(subject.prompt) is None:
+    if (
+        len(known := set(asked)) < MIN_SLIPS
+        and "/" not in subject.prompt
+        and _EXACTLY.search(subject.prompt) is None
+    ):
         return None
     values = [v for call in subject.calls for _, v in strings_in(call.arguments.value)]
     every = chain.from_iterable(_TOKEN.findall(value[:4000]) for value in values)
@@ -44,7 +50,22 @@ def misspelt(subject: Subject) -> str | None:
     if len({word for word, _ in slips}) >= MIN_SLIPS:
         shown = ", ".join(f"{word!r} for {other!r}" for word, other in slips[:4])
         return f"words of the request misspelt: {shown}"
-    return _not_exactly(subject, values)
+    return _path_slips(subject.prompt, values) or _not_exactly(subject, values)
+
+
+def _path_slips(prompt: str, values: list[str]) -> str | None:
+    """A path of the request with two of its parts misspelt and the others right."""
+    asked = _PATH.findall(prompt[-20000:])[-_MAX_PATHS:]
+    given = [path for value in values if "/" in value for path in _PATH.findall(value[:4000])]
+    for path in given[:_MAX_PATHS] if asked else ():
+        for wanted in asked:
+            parts, others = path.split("/"), wanted.split("/")
+            odd = [(a, b) for a, b in zip(parts, others, strict=False) if a != b]
+            if len(parts) != len(others) or len(odd) < 2 or len(parts) - 1 == len(odd):
+                continue
+            if path not in asked and all(_is_slip(a, b) for a, b in odd if a and b):
+                return f"a path of the request misspelt: {path!r} for {wanted!r}"
+    return None
 
 
 def _not_exactly(subject: Subject, values: list[str]) -> str | None:

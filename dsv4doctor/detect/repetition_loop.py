@@ -36,6 +36,9 @@ from dsv4doctor.label import Label
 _MIN_CHARS = 22
 # Identical calls in one reply: agents retry two or three times, never five at once.
 MIN_SAME_CALLS = 5
+# Items of one list, words or objects, that are the same at its end; how deep lists are looked for.
+_MIN_SAME_ITEMS = 48
+_LIST_DEPTH = 6
 # A flood that takes this share of the text is what the reply is.
 LEADING_SHARE = 0.3
 # Characters that rules, progress bars, boxes, blanks and memory dumps are made of.
@@ -98,6 +101,7 @@ _COMPRESSIBLE = 0.32
 
 def detect(subject: Subject) -> Iterator[Seen]:
     yield from _same_calls(subject)
+    yield from _same_items(subject)
     cut = subject.is_cut
     for text in subject.free_texts:
         if len(text.text) < _MIN_CHARS:
@@ -132,6 +136,28 @@ def _same_calls(subject: Subject) -> Iterator[Seen]:
     if count >= MIN_SAME_CALLS:
         what = f"the same call {count} times in one reply: {name} {arguments[:60]}"
         yield Seen(label=Label.REPETITION_LOOP, where="tool_calls", what=what)
+
+
+def _same_items(subject: Subject) -> Iterator[Seen]:
+    for call in subject.calls:
+        for items in _lists(call.arguments.value):
+            last = items[-1]
+            telling = len(last) >= 2 if isinstance(last, str) else isinstance(last, dict) and last
+            if telling and all(item == last for item in items[-_MIN_SAME_ITEMS:]):
+                if asks_for_repetition(subject):
+                    return
+                what = f"{_MIN_SAME_ITEMS} times and more the same item: {str(last)[:60]!r}"
+                yield Seen(label=Label.REPETITION_LOOP, where=f"{call.where}.arguments", what=what)
+                return
+
+
+def _lists(value: object, depth: int = 0) -> Iterator[list[object]]:
+    """Every list in `value` long enough to end in a loop."""
+    if isinstance(value, list) and len(value) >= _MIN_SAME_ITEMS:
+        yield value
+    if isinstance(value, dict | list) and depth < _LIST_DEPTH:
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _lists(item, depth + 1)
 
 
 def _key(call: Call) -> str:

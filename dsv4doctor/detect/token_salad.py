@@ -23,15 +23,19 @@ from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
 from dsv4doctor.detect.fragments import debris
 from dsv4doctor.detect.lands import named_lands
+from dsv4doctor.detect.letters import ALPHABETS, unlikely_row
+from dsv4doctor.detect.many_letters import suspects
 from dsv4doctor.detect.misspelling import misspelt
+from dsv4doctor.detect.mixed_words import mixed_words
 from dsv4doctor.detect.orthography import misspelt_script
-from dsv4doctor.detect.quoting import Spans, quoted_spans
+from dsv4doctor.detect.quoting import NOWHERE, Spans, quoted_spans
 from dsv4doctor.detect.request import (
     asks_for_languages,
     asks_for_nonsense,
     speaks_of_languages,
 )
 from dsv4doctor.detect.scripts import Splice, families_in, families_of, letters_of, splices
+from dsv4doctor.detect.strewn import strewn_symbols
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import may_be_noise, symbol_noise
 from dsv4doctor.detect.wordless import wordless
@@ -67,6 +71,7 @@ _ALPHABETS = frozenset({"Cyrillic", "Greek", "Georgian", "Armenian", "Hebrew", "
 _TWO_BYTES = frozenset({"Cyrillic", "Greek", "Arabic", "Hebrew", "Armenian", "Syriac", "Thaana"})
 _CARRIES_TWO_BYTES = 0.5
 _CARRIES_THREE_BYTES = 0.35
+_JSON = regex.compile(r"\s*[\[{]\s*[\[{\"]")
 # Kinds of broken characters that no quotation holds all at once.
 _KINDS_NOT_QUOTED = 3
 # A language named this near a foreign word explains it.
@@ -98,17 +103,26 @@ def detect(subject: Subject) -> Iterator[Seen]:
             named = text.text.count(_PUNYCODE) >= _MIN_PUNYCODE
             foreign = frozenset() if named else text.prose_families - {"Latin"}
             yield from _scripts(subject, text, foreign)
+            # Cyrillic beside Latin is in any such word.
+            mixed = mixed_words(text.prose) if "Cyrillic" in foreign else None
+            if mixed and not asks_for_languages(subject):
+                yield _seen(text, f"two alphabets within words, {span(text.prose, *mixed)}")
             breach = misspelt_script(text.prose, foreign) if foreign else None
             if breach and not asks_for_nonsense(subject):
                 yield _seen(text, f"spellings no script allows, {span(text.prose, *breach)}")
             yield from _before_digits(subject, text)
             odd = may_be_noise(text.prose_signs)
-            noise = symbol_noise(text.prose) if odd and not asks_for_languages(subject) else None
+            noise = strewn_symbols(text.prose, text.prose_signs)
+            noise = noise or (symbol_noise(text.prose) if odd else None)
+            noise = None if noise and asks_for_languages(subject) else noise
             if noise and not speaks_of_languages(_around(text.prose, *noise)):
                 yield _seen(text, f"unrelated symbols, {span(text.prose, *noise)}")
         heap = wordless(text.prose) if text.where == "content" and not text.code else None
         if heap and not asks_for_nonsense(subject):
             yield _seen(text, f"numbers and marks without a word, {span(text.prose, *heap)}")
+        drawn = _drawn_row(text, subject.prompt)
+        if drawn and not asks_for_nonsense(subject):
+            yield _seen(text, f"letters no language strings together, {span(text.prose, *drawn)}")
         what = debris(text)
         if what is not None and not asks_for_nonsense(subject):
             yield _seen(text, what)
@@ -121,6 +135,15 @@ def detect(subject: Subject) -> Iterator[Seen]:
             )
     if what := misspelt(subject):
         yield Seen(label=Label.TOKEN_SALAD, where="tool_calls", what=what)
+
+
+def _drawn_row(text: Text, prompt: str) -> tuple[int, int] | None:
+    """Where a row of words is drawn from nothing, in whatever alphabet; None in a quotation."""
+    row = unlikely_row(text.prose, text.odd_places, prompt) if text.odd_places else None
+    if row is None and not text.text.isascii():
+        for script in sorted(text.prose_families & ALPHABETS.keys() - {"Latin"}):
+            row = row or unlikely_row(text.prose, suspects(text.prose, script), prompt)
+    return None if row and quoted_spans(text.prose).covers(row[0]) else row
 
 
 def _before_digits(subject: Subject, text: Text) -> Iterator[Seen]:
@@ -144,7 +167,9 @@ def _bytes(subject: Subject, text: Text) -> Iterator[Seen]:
         if text.code.covers(start) or piece in subject.prompt:
             continue
         if quoted is None:
-            quoted = quoted_spans(text.text)
+            # The marks of an answer in JSON quote nothing.
+            is_json = text.where == "content" and _JSON.match(text.text) is not None
+            quoted = NOWHERE if is_json else quoted_spans(text.text)
             if _talks_of_encodings(subject.prompt):
                 return
         at_cut = (

@@ -86,7 +86,7 @@ _STOP = frozenset(
 )
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 _SUM = re.compile(
-    r"how (?:much|many|far|long|old)|total|income|sum|cost|price|earn|spend|left|remain|calculate|profit|average",
+    r"how (?:much|many|far|long|old)|what is the|revenue|area|speed|distance|percent|altogether|weigh|\beach\b|total|income|sum|cost|price|earn|spend|left|remain|calculate|profit|average",
     re.IGNORECASE,
 )
 _RESULT = re.compile(
@@ -125,6 +125,12 @@ _ASKS_CODE = re.compile(
 # Names as only code has them: any answer about one speaks of it, in whatever language.
 _CODE_NAME = re.compile(
     r"\w<\w|\w::\w|\w_\w|[a-z][A-Z]\w|\w\(\)|\b\w+\.(?:py|rs|go|c|h|js|ts|java|rb|sh|toml|yaml|json)\b"
+)
+# Names that any answer about them keeps, in whatever language.
+_TECHNICAL = re.compile(
+    r"\b(?:docker|kubernetes|nginx|postgres\w*|mysql|sql|git|github|linux|windows|python|rust|java|javascript|typescript|"
+    r"http|https|api|regex|terraform|ansible|react|bash|systemd|ssh|tls|redis|json|yaml|kafka|css|html|port \d+)\b",
+    re.IGNORECASE,
 )
 _MERE_PROSE = re.compile(r"[^`{}()\[\]=;<>|/\\_$#*]+")
 # Whoever asks back, declines or advises speaks to somebody.
@@ -171,7 +177,8 @@ def _is_no_answer_in_code(subject: Subject, prompt: str, reply: str) -> str | No
     asks_code = _ASKS_CODE.search(prompt) is not None
     if asks_code and reply.isascii() and not _SPEAKS_TO.search(reply):
         return f"code was asked for, and this is prose about something else: {reply[:60]!r}"
-    if (asks_code or _CODE_NAME.search(prompt)) and not asks_for_languages(subject):
+    named = asks_code or _CODE_NAME.search(prompt) or _TECHNICAL.search(prompt)
+    if named and not asks_for_languages(subject):
         for language, glue in _GLUE.items():
             if sum(word in glue for word in words) >= _GLUE_SHARE * len(words):
                 return f"{language} that speaks of nothing in the request: {reply[:60]!r}"

@@ -15,6 +15,7 @@ Source: https://github.com/esengine/DeepSeek-Reasonix/pull/3957.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -59,6 +60,10 @@ _NEVER_LAST = re.compile(
 _OPEN_BRACKET = re.compile(r"(?:\S+ ){6}.*\w \([A-Za-z][^()]{8,}[a-z]$")
 # How far back a sentence without an end is read.
 _REACH = 140
+# An object of JSON from its first key on, or a list of them; and a fence with its language.
+_JSON_HEAD = re.compile(r"\s*(?:\[\s*)?\{\s*\"[^\"\n]{1,80}\"\s*:")
+_OPEN_FENCE = re.compile(r"(?:^|\n)```[a-z+#]{1,16}\n(?:(?!```).)*\Z", re.DOTALL)
+_PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
 _ENDED_ON_REQUEST = frozenset(["abort", "aborted", "cancelled", "canceled"])
 
 
@@ -95,6 +100,9 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
     if holds_any(tail.casefold(), _ERROR_HINTS) and (error := _PATH_ERROR.search(tail)):
         yield _seen("content", f"an error line follows the text, {span(tail, *error.span())}")
         return
+    if what := _open_code(subject, text):
+        yield _seen("content", f"{what}, {span(tail, max(0, len(tail) - 60), len(tail))}")
+        return
     last_line = tail.rsplit("\n", 1)[-1]
     # One paragraph of prose only: titles, verses and code may end on any word.
     if "\n" not in text and (match := _DANGLING_CHINESE.search(last_line[-_REACH:])):
@@ -112,6 +120,34 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
         return
     if match := _DANGLING.search(last_line[-_REACH:]):
         yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
+
+
+def _open_code(subject: Subject, text: str) -> str | None:
+    """What of code or JSON was begun and not ended; None where the text may be whole."""
+    # A piece of a file may end anywhere; what was asked for as JSON may not.
+    if "json" in subject.prompt.lower() and _JSON_HEAD.match(text):
+        return "JSON that is not closed" if _is_open(text) and _breaks_off(text) else None
+    if text.count("```") % 2 == 0 or not _OPEN_FENCE.search(text):
+        return None
+    return (
+        "a fence and brackets that are not closed" if _is_open(text[text.rfind("```") :]) else None
+    )
+
+
+def _is_open(code: str) -> bool:
+    return any(code.count(opener) > code.count(closer) for opener, closer in _PAIRS)
+
+
+def _breaks_off(text: str) -> bool:
+    """True for JSON whose only fault is that it ends."""
+    try:
+        json.JSONDecoder().raw_decode(text.lstrip())
+    except json.JSONDecodeError as error:
+        opened = error.msg.startswith("Unterminated string")
+        return opened or error.pos >= len(text.strip()) - 1
+    except RecursionError:
+        return False
+    return False
 
 
 def _seen(where: str, what: str, *, corrupts: bool = True, leads: bool = False) -> Seen:

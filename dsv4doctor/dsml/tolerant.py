@@ -42,7 +42,10 @@ class Fragment:
 _LT = r"(?:<|&lt;|&#60;|&#x3c;|＜|\\u003c|%3C)"
 _GT = r"(?:>|&gt;|&#62;|&#x3e;|＞|\\u003e|%3E)"
 # Beside the real bar and its escapes, the look-alikes that models and clients write for it.
-_BAR = r"(?:｜|\||‖|│|∣|❘|丨|ǀ|┃|&#65372;|&#xff5c;|&#124;|&vert;|￨|\\uff5c|%EF%BD%9C|ï½(?:œ|\x9c))"
+_BAR = (
+    r"(?:｜|\||‖|│|∣|❘|丨|ǀ|┃|¦|∥|︱|⏐|￨|&#65372;|&#xff5c;|&#124;|&vert;|"
+    r"\\uff5c|%EF%BD%9C|ï½(?:œ|\x9c))"
+)
 # What a broken decoder or a poor character set makes of it, between a bracket and the marker.
 _LOST = r"(?:\ufffd{1,3}|\?{1,3})"
 # A bar that no table and no pipe is drawn with.
@@ -110,7 +113,7 @@ _ELEMENT = {
 # Every fragment holds one of these characters: a bracket, a bar, or what an escape begins with.
 MARKUP_SIGNS = frozenset("<>＜＞&\\|｜￨‖│∣❘%")
 # What stands for a bar, plainly or as the beginning of its escape.
-_BAR_SIGNS = "|｜￨‖│∣❘丨ǀ┃&\\%ï"
+_BAR_SIGNS = "|｜￨‖│∣❘丨ǀ┃¦∥︱⏐&\\%ï"
 # No fragment exists without one of these; finding them is a memchr-speed search.
 _HINTS = (
     "DSML",
@@ -131,7 +134,7 @@ _PLAIN_HINTS = (
     "antml:", "lt;", "#60;", "#x3c;", "＜", "u003c",
 )  # fmt: skip
 # What a bar stands behind in every torn marker: a bracket or its escape, or the marker's end.
-_BEFORE_BAR = re.compile(r"[<＜;cClL][\s/]{0,4}[|｜￨‖│∣❘丨ǀ┃&\\%ï]|｜\s?[a-z]")
+_BEFORE_BAR = re.compile(r"[<＜;cClL][\s/]{0,4}[|｜￨‖│∣❘丨ǀ┃¦∥︱⏐&\\%ï]|｜\s?[a-z]")
 _TORN_HINTS = ("DSML", "ML｜", "ML|", "invoke", "parameter", "call", "<｜D", "</｜D")
 _TAIL = 64
 
