@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
 from dsv4doctor.detect.many_codes import codes_of_all, who_may_tell
+from dsv4doctor.detect.many_letters import latin_suspects
 from dsv4doctor.detect.neighbours import codes_of, may_tell
 from dsv4doctor.detect.quoting import FENCE_SIGNS, NOWHERE, Spans, code_spans
 from dsv4doctor.detect.scripts import families_of
@@ -106,17 +107,24 @@ class Text:
         return families_of(self.prose_signs) if self.code else self.families
 
     @lazy
+    def odd_places(self) -> list[int]:
+        """Where Latin letters of the prose may be unlikely: see `many_letters.latin_suspects`."""
+        return latin_suspects([self.prose])[0]
+
+    @lazy
     def prose_signs(self) -> frozenset[str]:
         """The signs of the prose alone."""
         return signs_of(self.prose) if self.code else self.signs
 
 
 def learn_codes(texts: Sequence[Text]) -> None:
-    """Work out `codes` of many texts at once and what they tell, which costs less than one by
-    one."""
-    every = codes_of_all([text.prose for text in texts], [text.prose_signs for text in texts])
-    for text, codes, may in zip(texts, every, who_may_tell(every), strict=True):
-        text.__dict__.update(codes=codes, words_may_tell=may)
+    """Work out `codes` of many texts at once, what they tell, and `odd_places`, which costs less
+    than one by one."""
+    proses = [text.prose for text in texts]
+    every = codes_of_all(proses, [text.prose_signs for text in texts])
+    odd = latin_suspects(proses)
+    for text, codes, may, places in zip(texts, every, who_may_tell(every), odd, strict=True):
+        text.__dict__.update(codes=codes, words_may_tell=may, odd_places=places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

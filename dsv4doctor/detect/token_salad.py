@@ -20,10 +20,11 @@ from itertools import islice
 import regex
 
 from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.drawn_words import unlikely_row
 from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
 from dsv4doctor.detect.fragments import debris
 from dsv4doctor.detect.lands import named_lands
-from dsv4doctor.detect.letters import ALPHABETS, unlikely_row
+from dsv4doctor.detect.letters import ALPHABETS
 from dsv4doctor.detect.many_letters import suspects
 from dsv4doctor.detect.misspelling import misspelt
 from dsv4doctor.detect.mixed_words import mixed_words
