@@ -44,6 +44,7 @@ BROKEN = frozenset(
 _UNASSIGNED = regex.compile(r"[\p{Cn}--[\U0001F000-\U0001FBFF\u20C0-\u20CF]]", flags=regex.V1)
 # A character that each font draws as it likes, in the middle of a word.
 _PRIVATE = re.compile(r"(?<=[^\W\d_])[\ue000-\uf8ff]+(?=[^\W\d_])")
+_ICONS = 2
 _ANY_PRIVATE = re.compile("[\ue000-\uf8ff]")
 _REPLACED = re.compile(REPLACEMENT)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -81,7 +82,9 @@ def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, i
         yield from _told("UTF-8 read as GBK", _GBK_DEBRIS, text)
     if not signs.isdisjoint("Ġ▁Ċ"):
         yield from _told("vocabulary pieces not decoded", _BYTE_LEVEL, text)
-    if _ANY_PRIVATE.search(distinct):
+    # One of them again and again is a font's icon, behind each heading of a manual.
+    private = _ANY_PRIVATE.findall(distinct)
+    if len(private) > 1 or (private and text.count(private[0]) < _ICONS):
         yield from _told("a private-use character in a word", _PRIVATE, text)
     if _UNASSIGNED.search(distinct):
         yield from _told("an unassigned code point", _UNASSIGNED, text)

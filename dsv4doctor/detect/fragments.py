@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from dsv4doctor.detect.listing import speaks_of_words
+from dsv4doctor.detect.listing import is_row, speaks_of_words
 from dsv4doctor.detect.lone_marks import (
     CLOSERS,
     SUFFIXES,
@@ -213,9 +213,8 @@ _CLOSER = _kind(
 # Brackets this far back can be what a closer closes.
 _BRACKET_REACH = 400
 _BRACKET = re.compile(r"[()\[\]{}]")
-# Characters around a find in which words of language and grammar say that words are shown there.
+# Characters around a find in which words are said to be shown.
 _NAMED_WITHIN = 48
-# An ending that stands by itself this often, and no other, is a word of the text's language.
 _OWN_WORD = 3
 
 # start, end, kind
@@ -324,10 +323,11 @@ def _telling(text: Text) -> Iterator[_Odd]:
 
 def _pairs(kind: _Kind, prose: str) -> Iterator[_Odd]:
     odd = list(_found(kind, prose))
-    if kind.name == "suffix" and len(odd) >= _OWN_WORD:
-        # `ing` is a word of Javanese.
-        return iter(odd if len({prose[start:end] for start, end, _ in odd}) > 1 else ())
-    return iter(odd)
+    if kind.name != "suffix":
+        return iter(odd)
+    # `ing` is a word of Javanese; dictionaries have rows of endings.
+    own = len(odd) >= _OWN_WORD and len({prose[at:end] for at, end, _ in odd}) == 1
+    return (o for o in odd if not own and not is_row(prose, o[0]))
 
 
 def _by_the_words(prose: str, codes: bytes, *, odd: bool) -> Iterator[_Odd]:

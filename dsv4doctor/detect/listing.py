@@ -15,6 +15,7 @@ _MIN_WORDS = 7
 _REACH = 120
 # A line of prose that goes on below it has some words, and no columns.
 _MIN_LINE_WORDS = 3
+_MOST_ROW_WORDS = 8
 _COLUMNS = re.compile(r"\S(?:  |\t)|\|")
 _GRAMMAR = re.compile(
     r"\b(?:grammar|(?:in)?definite articles?|articles?\b(?=.{0,12}\b(?:der|la|el|il|de|o)\b)|prepositions?|conjunctions?|pronouns?|"
@@ -36,6 +37,20 @@ def in_order(prose: str, start: int, end: int) -> bool:
 def stands_alone(prose: str, at: int) -> bool:
     """True where the word at a place has its line to itself."""
     return len(_line(prose, at).split()) == 1
+
+
+def is_row(prose: str, at: int) -> bool:
+    """True where the line of a place and one beside it are rows: short, with one first word."""
+    words = _line(prose, at).split()
+    if not 2 <= len(words) <= _MOST_ROW_WORDS:
+        return False
+    start = prose.rfind("\n", 0, at)
+    end = prose.find("\n", at)
+    beside = [
+        _line(prose, start - 1) if start > 0 else "",
+        _line(prose, end + 1) if end >= 0 else "",
+    ]
+    return any(line.split()[:1] == words[:1] for line in beside)
 
 
 def goes_on(prose: str, at: int) -> bool:

@@ -129,6 +129,11 @@ _FIELDS = frozenset({"from", "to", "in", "out", "on"})
 _ARTICLE_REACH = 5
 # Letters that are named in one text.
 _MIN_LETTERS = 3
+# A pair that is there so often, this near, is meant.
+_OFTEN, _SAID_WITHIN = 3, 2000
+# What stands before the last of some numbered things: `i1, …, im are integers`.
+_INDEX = re.compile(r"(?:…|\.\.\.|\\ldots),? \Z")
+_INDEX_REACH = 8
 _ARTICLE = re.compile(r"(?:\ban?|\bthe) \Z", re.IGNORECASE)
 
 
@@ -233,15 +238,17 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
         if 0 < first < len(_NEVER_AFTER) and _CODES.get(match[2], 0) in _NEVER_AFTER[first]:
             start, end = match.start(), match.end(2)
             is_listed = _is_row_end(text, match.end(1)) or in_order(text, start, end)
-            if not is_listed and not _names_letters(text, match[1], match[2]):
+            is_listed = is_listed or _INDEX.search(text, max(0, start - _INDEX_REACH), start)
+            around = text[max(0, start - _SAID_WITHIN) : end + _SAID_WITHIN]
+            if not is_listed and not _is_said_often(around, match[1], match[2]):
                 yield start, end
 
 
-def _names_letters(text: str, first: str, second: str) -> bool:
-    """True where the first word is a letter, and others are named in the same way: `a med grav`,
-    `o med akut`."""
+def _is_said_often(text: str, first: str, second: str) -> bool:
+    """True where the pair is a turn of phrase of the text's, or the first word a letter, and others
+    are named in the same way: `a med grav`, `o med akut`."""
     if len(first) > 1:
-        return False
+        return text.count(f"{first} {second}") >= _OFTEN
     others = re.finditer(rf"(?<!\w)([^\W\d_]) {second}(?!\w)", text)
     return len({match[1] for match in others}) >= _MIN_LETTERS
 

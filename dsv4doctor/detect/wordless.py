@@ -10,6 +10,8 @@ _MAX_CHARS = 2000
 _MIN_PIECES = 14
 # Marks that stand by themselves between blanks: sums and tables have a few kinds of them.
 _MIN_KINDS = 6
+# Rows from which lines of one width are a picture.
+_MIN_ROWS = 4
 _MARK = re.compile(r"(?<!\S)[^\w\s]{1,4}(?!\S)")
 _LETTER = re.compile(r"[^\W\d_]{2}")
 # Marks in a row, and brackets back to back, that no notation has.
@@ -23,8 +25,17 @@ def wordless(prose: str) -> tuple[int, int] | None:
         return None
     if len(prose.split()) < _MIN_PIECES or not any(map(str.isdigit, prose)):
         return None
+    if _is_drawn(prose):
+        return None
     kinds = set(_MARK.findall(prose))
     unpaired = any(prose.count(opener) != prose.count(closer) for opener, closer in _PAIRS)
     if len(kinds) >= _MIN_KINDS and unpaired and _NEVER.search(prose):
         return 0, len(prose)
     return None
+
+
+def _is_drawn(prose: str) -> bool:
+    """True for a picture in signs: most lines are as long as the others."""
+    widths = [len(line) for line in prose.splitlines()]
+    alike = max(map(widths.count, set(widths)), default=0)
+    return len(widths) >= _MIN_ROWS and 2 * alike > len(widths)

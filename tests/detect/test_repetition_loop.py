@@ -126,6 +126,12 @@ STAYS_QUIET = {
         "<table><tr>" + "<td title='5.02' class='pair'>÷</td><td title='5.02' class='pair'>÷</td>" * 12
     ),
     "badges": reply('<p><a href="https://example.org/a"><img src="https://example.org/badge/licence-mit.svg"></a></p>\n' * 3),
+    "white in a dump of colours": reply("The last rows:\n1a1a23 0d0d43 474772 ededef" + " ffffff" * 30),
+    "ones in a dump of bytes": reply("00000010: 0d0a 1b2c ededef" + " ffff" * 16),
+    "names of no sign": reply("/A /B /C /fi /fl" + " /.notdef" * 16),
+    "a message that a catalogue has four times": reply(
+        "Install the package.\n" + "\n".join(["Do not do this before you are sure that it is safe to do, and never as root."] * 4)
+    ),
     "a call tried again": reply(None, *(call("read_file", {"path": "a"}, n) for n in range(3))),
     "said thrice": reply("Location, location, location."),
     "dna": reply("```\n" + "ACGT" * 100 + "\n```"),

@@ -196,6 +196,11 @@ STAYS_QUIET = {
         "삼 년 이내로 하되 나누어 쓸 수 있다. 임용권자는 휴직을 이유로 인사에 불리한 처우를 하여서는 아니 되며 그 기간은 근속기간에 "
         "들어간다. 제45조제1항 중 第3 항을 삭제하고 이 법은 공포한 날부터 시행한다. 부칙에서 정한 경과조치는 그대로 적용한다."
     ),
+    "icons behind headings": reply("Comment\uf0c1Multiple formats are supported.\nBlock\uf0c1Blocks are containers."),
+    "a turn of phrase": reply("Bugfixes came in, some from NetBSD, some from OpenBSD, some from other contributors by now."),
+    "rows of endings": reply("SFX J e ings [eoy]e\nSFX J 0 ing [^e]r\nSFX J y ment [^b]y\nREP ness ity\nREP leness ility\nREP tion sion"),
+    "numbered things": reply("U acts on qubits i1, …, im of a state of n qubits, where i1, …, im are different integers."),
+    "picture in signs": reply('\n'.join(f'"{row}",' for row in ["@ @ @ @ @ @ @ ,,", "# # $ $ % & * )(", "- = ; > , ) ~ 1 ", "@ , ; # % = - } "])),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",

@@ -5,6 +5,14 @@ Nothing is shipped: manual pages in many languages, message catalogues, source c
 languages, documentation, tables and data are read where packages put them. The same machine gives
 the same pieces in the same order for the same seed. A piece is a whole number of lines, as a model
 would write them, or (for catalogues) a list of messages.
+
+A seed means the same pieces only while the list of kinds and the installed packages stay the same:
+kinds take turns, and a kind draws its files by the seed and its own name. More kinds appear by
+themselves where their packages are installed, and nothing else has to be set: `fortunes-*`
+(sayings and verses), `wamerican` and its like, `hunspell-*` (lists), `dict-freedict-*`
+(dictionaries), `manpages-*`, `libreoffice-help-*`, `debian-reference-*` and any `*-doc` (manuals in
+many languages), `golang-src`, `rust-src`, `ghc`, `nim`, `racket`, `r-base` (code), anything with
+notebooks or patches.
 """
 
 from __future__ import annotations
@@ -22,6 +30,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+
+from detect_made import answer_of, diff_of, dump_of, emoji_texts, formula_texts, notebook_of
 
 MIN_CHARS, MAX_CHARS = 160, 4000
 # No file gives more than this, so that one long changelog does not stand for a language.
@@ -44,7 +54,7 @@ def _read(path: Path) -> str | None:
     """The file's text, or None if it is no strict UTF-8; `.gz` is opened."""
     try:
         raw = path.read_bytes() if path.stat().st_size < 4_000_000 else b""
-        if path.suffix == ".gz":
+        if path.suffix in (".gz", ".dz"):
             raw = gzip.decompress(raw)
         return raw[:400_000].decode("utf-8")
     except (OSError, UnicodeDecodeError, EOFError):
@@ -71,6 +81,11 @@ def _tags_off(text: str) -> str:
     return re.sub(r"<[^<>]{1,400}>", "", text)
 
 
+def _sayings(text: str) -> str:
+    """A file of sayings without the lines of `%` that part them."""
+    return re.sub(r"(?m)^%$\n?", "\n", text)
+
+
 def _base64(text: str) -> str:
     return base64.encodebytes(text.encode()[:2000]).decode()
 
@@ -92,33 +107,11 @@ class Kind:
     convert: Callable[[str], str] = _plain
 
 
-_MAN_LANGUAGES = [
-    "cs",
-    "da",
-    "de",
-    "es",
-    "fi",
-    "fr",
-    "hr",
-    "hu",
-    "id",
-    "it",
-    "ja",
-    "ko",
-    "nl",
-    "pl",
-    "pt",
-    "pt_BR",
-    "ro",
-    "ru",
-    "sl",
-    "sr",
-    "sv",
-    "tr",
-    "uk",
-    "zh_CN",
-    "zh_TW",
-]
+_MANUALS = (
+    "cs da de el es fi fr hr hu id it ja ko mk nb nl pl pt pt_BR ro ru sl"
+    " sr sv tr uk vi zh_CN zh_TW"
+)
+_MAN_LANGUAGES = _MANUALS.split()
 _SHARE, _LIB = "/usr/share", "/usr/lib"
 _VENV = str(Path(__file__).parents[2] / ".venv")
 _CODE = {
@@ -142,6 +135,15 @@ _CODE = {
     "f90": ("*.f90", "*.f"),
     "pyx": ("*.pyx", "*.pyi"),
 }
+_CODE_ROOTS = (_VENV, _LIB, _SHARE, "/usr/include", "/usr/local/lib")
+_PROSE_ROOTS = (f"{_SHARE}/doc", f"{_SHARE}/perl")
+# Languages of which a machine has few files, together one kind.
+_MORE_CODE = (
+    "*.go", "*.rs", "*.rb", "*.php", "*.lua", "*.hs", "*.ml", "*.mli", "*.erl", "*.ex", "*.exs",
+    "*.jl", "*.scala", "*.kt", "*.swift", "*.cs", "*.nim", "*.r", "*.R", "*.pas", "*.adb", "*.ads",
+    "*.scm", "*.rkt", "*.lisp", "*.tsx", "*.jsx", "*.vue", "*.proto", "*.g4", "*.asm", "*.s",
+    "*.S", "*.ps1", "*.bat",
+)  # fmt: skip
 KINDS: tuple[Kind, ...] = (
     *(Kind(f"man-{lang}", (f"{_SHARE}/man/{lang}",), ("*.gz",), _roff) for lang in _MAN_LANGUAGES),
     Kind(
@@ -150,10 +152,7 @@ KINDS: tuple[Kind, ...] = (
         ("*.gz",),
         _roff,
     ),
-    *(
-        Kind(f"code-{name}", (_VENV, f"{_LIB}", _SHARE, "/usr/include", "/usr/local/lib"), patterns)
-        for name, patterns in _CODE.items()
-    ),
+    *(Kind(f"code-{name}", _CODE_ROOTS, patterns) for name, patterns in _CODE.items()),
     Kind("html", (_SHARE, _LIB, _VENV), ("*.html", "*.htm")),
     Kind("html-text", (_SHARE, _LIB), ("*.html",), _tags_off),
     Kind("markdown", (_SHARE, _LIB, _VENV, "/usr/local/lib"), ("*.md", "*.rst")),
@@ -170,55 +169,30 @@ KINDS: tuple[Kind, ...] = (
     Kind("hexdump", (f"{_SHARE}/doc",), ("copyright",), _hex),
     Kind("pem", ("/usr/share/ca-certificates",), ("*.crt",)),
     Kind("po", (_SHARE, _LIB), ("*.po",)),
+    # Only where their packages are installed: see this module's first lines.
+    Kind("fortune", (f"{_SHARE}/games/fortunes",), ("*[!.]??", "*.fortunes"), _sayings),
+    Kind("wordlist", (f"{_SHARE}/dict", f"{_SHARE}/hunspell"), ("[a-z]*", "*.dic", "*.aff")),
+    Kind("dictionary", (f"{_SHARE}/dictd",), ("*.dict.dz",)),
+    Kind("notebook", (_SHARE, _LIB, _VENV), ("*.ipynb", "*.ipynb.gz")),
+    Kind("patch", (_SHARE, _LIB, _VENV), ("*.diff", "*.patch", "*.diff.gz", "*.patch.gz")),
+    Kind("stylesheet", (_SHARE, _LIB), ("*.xsl", "*.xslt", "*.scss", "*.less")),
+    Kind("code-more", _CODE_ROOTS, _MORE_CODE),
+    # Laid out anew from what is there.
+    Kind("made-diff", _CODE_ROOTS, ("*.py", "*.c", "*.js", "*.pl"), diff_of),
+    Kind("made-notebook", _CODE_ROOTS, ("*.py", "*.md", "*.rst"), notebook_of),
+    Kind(
+        "made-answer", (f"{_SHARE}/doc", f"{_SHARE}/perl"), ("README*", "*.pod", "*.txt"), answer_of
+    ),
+    Kind("made-dump", (f"{_SHARE}/doc", f"{_SHARE}/perl"), ("README*", "*.pod", "*.txt"), dump_of),
     Kind("tex", (_SHARE, _LIB, _VENV), ("*.tex", "*.bib", "*.sty")),
 )
-_LOCALES = [
-    "ar",
-    "be",
-    "bg",
-    "bn",
-    "ca",
-    "el",
-    "eo",
-    "et",
-    "eu",
-    "fa",
-    "ga",
-    "gl",
-    "gu",
-    "he",
-    "hi",
-    "is",
-    "ka",
-    "kk",
-    "km",
-    "kn",
-    "ku",
-    "lt",
-    "lv",
-    "mk",
-    "ml",
-    "mr",
-    "ms",
-    "nb",
-    "ne",
-    "pa",
-    "ro",
-    "si",
-    "sk",
-    "sq",
-    "ta",
-    "te",
-    "th",
-    "tl",
-    "ur",
-    "uz",
-    "vi",
-    "zh_CN",
-    "ja",
-    "ko",
-    "ru",
-]
+_CATALOGUES = (
+    "am ar as ast az be bg bn bs ca ckb cs cy da de el eo es et eu fa fi fr fy ga gd gl "
+    "gu he hi hr hu hy id is it ja ka kk km kn ko ku ky lo lt lv mai mk ml mn mr ms my nb "
+    "ne nl nn oc or pa pl ps pt pt_BR ro ru si sk sl sq sr sv ta te tg th tl tr tt ug uk "
+    "ur uz vi zh_CN zh_HK zh_TW"
+)
+_LOCALES = _CATALOGUES.split()
 
 
 @lru_cache(maxsize=8)
@@ -259,9 +233,11 @@ def _catalogues(language: str, rng: random.Random) -> Iterator[Piece]:
         try:
             with path.open("rb") as stream:
                 messages = list(gettext.GNUTranslations(stream)._catalog.values())
-        except (OSError, UnicodeDecodeError, ValueError, EOFError):
+        except (OSError, UnicodeDecodeError, ValueError, EOFError, IndexError):
             continue
-        text = "\n".join(m for m in messages[1:] if isinstance(m, str) and len(m) > 8)
+        # Several messages have one translation; a list has it once.
+        told = dict.fromkeys(m for m in messages[1:] if isinstance(m, str) and len(m) > 8)
+        text = "\n".join(told)
         yield from _pieces(f"messages-{language}", str(path), text, rng)
 
 
@@ -271,6 +247,14 @@ def _kind_stream(kind: Kind, seed: int) -> Iterator[Piece]:
         text = _read(path)
         if text is not None:
             yield from _pieces(kind.name, str(path), kind.convert(text), rng)
+
+
+def _drawn(
+    kind: str, texts: Callable[[random.Random], Iterator[str]], seed: int
+) -> Iterator[Piece]:
+    rng = random.Random(f"{seed}-{kind}")
+    for text in texts(rng):
+        yield from _pieces(kind, "drawn", text, rng)
 
 
 # Real files are not all sound: these are faults of the text itself, and set apart as such.
@@ -290,6 +274,7 @@ def clean_pieces(
     Texts that are damaged themselves are left out, and put into `set_apart` if it is given.
     """
     streams: list[Iterator[Piece]] = [_kind_stream(kind, seed) for kind in KINDS]
+    streams += [_drawn("emoji", emoji_texts, seed), _drawn("formulas", formula_texts, seed)]
     streams += [_catalogues(lang, random.Random(f"{seed}-{lang}")) for lang in _LOCALES]
     seen: set[bytes] = set()
     given = 0
