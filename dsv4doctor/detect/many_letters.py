@@ -22,7 +22,8 @@ _LOW, _LOW_OF_THREES = -50, -80
 _PARTS = " \n\r\t.,;:!?()\"'"
 # Arrays of so many bytes stay in the processor's caches.
 _CHUNK = 1 << 15
-_LAST = 0xFFFF
+# The alphabets lie before it; what comes after is no letter of theirs.
+_LAST = 0x1FFF
 
 
 def latin_suspects(texts: Sequence[str]) -> list[list[int]]:

@@ -30,6 +30,7 @@ from dsv4doctor.detect.misspelling import misspelt
 from dsv4doctor.detect.mixed_words import mixed_words
 from dsv4doctor.detect.orthography import misspelt_script
 from dsv4doctor.detect.quoting import NOWHERE, Spans, quoted_spans
+from dsv4doctor.detect.rare_characters import rare_run
 from dsv4doctor.detect.request import (
     asks_for_languages,
     asks_for_nonsense,
@@ -70,6 +71,7 @@ _ALPHABETS = frozenset({"Cyrillic", "Greek", "Georgian", "Armenian", "Hebrew", "
 # Families whose letters are two bytes of UTF-8, the others' three; and the share of a text's
 # characters from which such letters carry it.
 _TWO_BYTES = frozenset({"Cyrillic", "Greek", "Arabic", "Hebrew", "Armenian", "Syriac", "Thaana"})
+_MANY_CHARACTERS = frozenset({"CJK", "Hangul"})
 _CARRIES_TWO_BYTES = 0.5
 _CARRIES_THREE_BYTES = 0.35
 _JSON = regex.compile(r"\s*[\[{]\s*[\[{\"]")
@@ -100,24 +102,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
         yield from _bytes(subject, text)
         if not text.text.isascii():
-            # Names of hosts in Punycode stand beside their spellings in any script, lawful or not.
-            named = text.text.count(_PUNYCODE) >= _MIN_PUNYCODE
-            foreign = frozenset() if named else text.prose_families - {"Latin"}
-            yield from _scripts(subject, text, foreign)
-            # Cyrillic beside Latin is in any such word.
-            mixed = mixed_words(text.prose) if "Cyrillic" in foreign else None
-            if mixed and not asks_for_languages(subject):
-                yield _seen(text, f"two alphabets within words, {span(text.prose, *mixed)}")
-            breach = misspelt_script(text.prose, foreign) if foreign else None
-            if breach and not asks_for_nonsense(subject):
-                yield _seen(text, f"spellings no script allows, {span(text.prose, *breach)}")
-            yield from _before_digits(subject, text)
-            odd = may_be_noise(text.prose_signs)
-            noise = strewn_symbols(text.prose, text.prose_signs)
-            noise = noise or (symbol_noise(text.prose) if odd else None)
-            noise = None if noise and asks_for_languages(subject) else noise
-            if noise and not speaks_of_languages(_around(text.prose, *noise)):
-                yield _seen(text, f"unrelated symbols, {span(text.prose, *noise)}")
+            yield from _beyond_ascii(subject, text)
         heap = wordless(text.prose) if text.where == "content" and not text.code else None
         if heap and not asks_for_nonsense(subject):
             yield _seen(text, f"numbers and marks without a word, {span(text.prose, *heap)}")
@@ -138,13 +123,41 @@ def detect(subject: Subject) -> Iterator[Seen]:
         yield Seen(label=Label.TOKEN_SALAD, where="tool_calls", what=what)
 
 
+def _beyond_ascii(subject: Subject, text: Text) -> Iterator[Seen]:
+    # Names of hosts in Punycode stand beside their spellings in any script, lawful or not.
+    named = text.text.count(_PUNYCODE) >= _MIN_PUNYCODE
+    foreign = frozenset() if named else text.prose_families - {"Latin"}
+    yield from _scripts(subject, text, foreign)
+    # Cyrillic beside Latin is in any such word.
+    mixed = mixed_words(text.prose) if "Cyrillic" in foreign else None
+    if mixed and not asks_for_languages(subject):
+        yield _seen(text, f"two alphabets within words, {span(text.prose, *mixed)}")
+    breach = misspelt_script(text.prose, foreign) if foreign else None
+    if breach and not asks_for_nonsense(subject):
+        yield _seen(text, f"spellings no script allows, {span(text.prose, *breach)}")
+    rare = rare_run(text.prose, text.prose_signs) if foreign & _MANY_CHARACTERS else None
+    if rare and not asks_for_languages(subject) and not _is_quoted(text, rare):
+        yield _seen(text, f"characters nobody writes, {span(text.prose, *rare)}")
+    yield from _before_digits(subject, text)
+    odd = may_be_noise(text.prose_signs)
+    noise = strewn_symbols(text.prose, text.prose_signs)
+    noise = noise or (symbol_noise(text.prose) if odd else None)
+    noise = None if noise and asks_for_languages(subject) else noise
+    if noise and not speaks_of_languages(_around(text.prose, *noise)):
+        yield _seen(text, f"unrelated symbols, {span(text.prose, *noise)}")
+
+
+def _is_quoted(text: Text, place: tuple[int, int]) -> bool:
+    return quoted_spans(text.prose).covers(place[0])
+
+
 def _drawn_row(text: Text, prompt: str) -> tuple[int, int] | None:
     """Where a row of words is drawn from nothing, in whatever alphabet; None in a quotation."""
     row = unlikely_row(text.prose, text.odd_places, prompt) if text.odd_places else None
     if row is None and not text.text.isascii():
         for script in sorted(text.prose_families & ALPHABETS.keys() - {"Latin"}):
             row = row or unlikely_row(text.prose, suspects(text.prose, script), prompt)
-    return None if row and quoted_spans(text.prose).covers(row[0]) else row
+    return None if row and _is_quoted(text, row) else row
 
 
 def _before_digits(subject: Subject, text: Text) -> Iterator[Seen]:
