@@ -57,8 +57,11 @@ _IN_WORDS = frozenset(
 _DOING = re.compile(
     r"\W*(?:check|look|search|read|fetch|open|query|pull|runn|gett|list|scann|load|call|inspect|retriev|execut|creat|updat|"
     r"writ|send|book|delet|edit|restart|start|install|deploy|verify|find|tak)ing\b(?: (?:up|for|into|through|at|a look at))? "
-    r"(?:the|your|that|this|all|it|in|for|[`A-Z])[^.!?:\n]{0,100}[.…]?",
+    r"(?:the|your|that|this|all|it|in|for|(?-i:[`A-Z]))[^.!?:\n]{0,100}[.…]?",
     re.IGNORECASE,
+)
+_OWN_DOING = re.compile(
+    r"\W*(?:(?i:ok|okay|sure|great|alright|certainly|right away)\W+)?([A-Z]?[a-z]{2,}ing) (?:the|your|that|this|all|an?|it|[\d`A-Z])[^.!?:\n]{0,100}[.…]?"
 )
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|can|will|would|should|could|may|might|must|has|have|does|do|takes?|saves?|gives?|makes?|helps?|"
@@ -106,23 +109,34 @@ def announces_action(sentence: str, tools: Iterable[str] = ()) -> bool:
     return match is not None and _GIVES.search(sentence, match.end()) is None
 
 
-def is_doing(text: str) -> bool:
-    """True for a text that is one clause about what its writer is doing at the moment."""
+def is_doing(text: str, tools: Iterable[str] = ()) -> bool:
+    """True for a text that is one clause about what its writer is doing at the moment; also with
+    the verb of an offered tool's name."""
     if len(text) > _LAST:
         return False
-    return _DOING.fullmatch(text.strip()) is not None and _FINITE.search(text) is None
+    clause = text.strip()
+    doing = _DOING.fullmatch(clause)
+    if doing is None and (opening := _OWN_DOING.fullmatch(clause)):
+        verb = opening[1].lower()
+        doing = opening if any(verb.startswith(own[:-1]) for own in _verbs(tools)) else None
+    return doing is not None and _FINITE.search(text) is None
 
 
 def _by_tool(sentence: str, tools: Iterable[str]) -> re.Match[str] | None:
     if _INTENDS.search(sentence) is None:
         return None
-    # `book_room`, `git_commit`, `setLight`: the verb is the first piece of the name or the last.
-    pieces = [_PIECE.findall(name) for name in tools]
-    verbs = {piece.lower() for found in pieces for piece in (*found[:1], *found[-1:])} - _IN_WORDS
+    verbs = _verbs(tools)
     if not verbs:
         return None
     either = "|".join(map(re.escape, sorted(verbs)))
     return re.search(rf"{_CLAUSE}(?i:{_INTENT} {_BETWEEN}(?:{either})){_OBJECT}", sentence)
+
+
+def _verbs(tools: Iterable[str]) -> set[str]:
+    """What the names of tools do: `book_room`, `git_commit` and `setLight` have their verb as the
+    first piece or as the last."""
+    pieces = [_PIECE.findall(name) for name in tools]
+    return {piece.lower() for found in pieces for piece in (*found[:1], *found[-1:])} - _IN_WORDS
 
 
 def announces_call(text: str, name: str) -> bool:

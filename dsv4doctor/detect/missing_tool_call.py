@@ -64,6 +64,8 @@ _THINK_BLOCK = re.compile(
 _ASKS_FOR_SPEECH = re.compile(
     r"\b(?:e-?mail|mail|letter|message|reply|repl(?:y|ies)|sentence|line|story|poem|haiku|verse|dialog(?:ue)?|tweet|post|"
     r"translat\w*|rephrase|paraphrase|caption|slogan|diary|speech|lyrics|song|fiction|novel|role-?play|quote)\b|"
+    r"how (?:do|would) (?:you|i|we) say|\b(?:say|put|write) (?:it|this|that)\b|"
+    r"\bin (?:english|french|german|spanish|italian|portuguese|russian|ukrainian|chinese|japanese|korean|dutch|polish|turkish|arabic|hindi|greek|czech|swedish)\W|"
     r"翻译|翻譯|邮件|信|诗|故事|対話|翻訳|メール|übersetz|traduis|traduce|tradu[cz]|перевед|письмо|стих",
     re.IGNORECASE,
 )
@@ -163,7 +165,9 @@ def _announced(subject: Subject) -> Iterator[Seen]:
     content = subject.content.text
     sentence = last_sentence(content)
     if subject.has_visible_content:
-        says = announces_action(sentence, subject.tools or ()) or is_doing(content)
+        says = announces_action(sentence, subject.tools or ()) or is_doing(
+            content, subject.tools or ()
+        )
         if says and not _ASKS_FOR_SPEECH.search(subject.prompt):
             yield _seen(subject, "content", f"announces a step and stops: {sentence[:80]!r}")
             return

@@ -40,6 +40,8 @@ _LANGUAGE_TALK = re.compile(
     re.IGNORECASE,
 )
 _NONSENSE_TALK = re.compile(
+    r"rot-?\d+|caesar|vigen[eè]re|pig latin|\bspel\w* backwards|leet\b|shorthand|abbreviat|telegraphic|telegram style|"
+    r"klingon|elvish|quenya|sindarin|lojban|esperanto|conlang|constructed language|onomatop|tongue[- ]twister|"
     r"nonsens|gibberish|random|scrambl|shuffl|salad|jabberwock|garbl|obfuscat|cipher|cypher|encrypt|"
     r"encode|anagram|made[- ]up|invent|voucher|password|passphrase|tokens?\b|fragments?|subwords?|bpe\b|"
     r"lorem|corrupt|noise|fuzz|typo|stutter|glossolal|dada|keyboard|乱码|随机|胡言|случайн|aleatori|zufäll|"
