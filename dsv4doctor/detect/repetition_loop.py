@@ -51,6 +51,8 @@ _DECIMALS = re.compile(r"\d[.,]\d{0,38}$")
 _CLOSERS = "}])>;, \t\r\n"
 _MANY_CLOSERS = 60
 _DIGIT = re.compile(r"[0-9]")
+# Words of a dump or of colours: one digit of hex again and again, or digits among the letters.
+_HEX_ROW = re.compile(r"(?i:\s*(?:([0-9a-f])\1+|(?=[a-f]*\d)[0-9a-f]{2,})\b)+\s*")
 _HEX = re.compile(r"0x[0-9A-Fa-f]+")
 # A whole line of base64 or hex, and what the next one has of it so far.
 _TWO_LINES_CHARS = 160
@@ -70,6 +72,9 @@ _GLUE = frozenset(_GLUE_WORDS.split())
 _TAGS = re.compile(r"(?:</?[\w:.-]{1,40}>\s*)+")
 # The same with attributes, begun or ended in the middle.
 _MARKUP = re.compile(r"<[^<>]*(?:>|\Z)|\A[^<>]*>")
+# Values that are names, by their first sign.
+_NAMES_BEGIN = frozenset("/\\@$%&")
+_LONGEST_NAME = 24
 # Blanks that set columns apart.
 _COLUMN_GAP = "   "
 _TEMPLATE_TAIL = 4200
@@ -214,7 +219,7 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
     encoded = (
         " " not in unit and unit.isascii() and (_DIGIT.search(unit) or _ENCODED_LINE.search(before))
     )
-    wordy = _is_wordy(unit) and not _is_list(unit) and not encoded
+    wordy = _is_wordy(unit) and not (_is_list(unit) or encoded or _HEX_ROW.fullmatch(unit))
     in_code = text.code.covers(period.start + covered - 1)
     # Tables of values are long and even; in code only what is carried out is a loop.
     done = text.in_call or (in_code and _is_carried_out(unit))
@@ -235,7 +240,8 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
             return False
         if len(unit) >= _LONG_UNIT and covered >= _WHOLE_SHARE * len(text.text):
             return repeats >= 3
-        return repeats >= 4 and len(unit) >= 60
+        # Catalogues and logs say a line four times.
+        return repeats >= (5 if "\n" in unit else 4) and len(unit) >= 60
     if text.where == "reasoning_content" and repeats >= 12 and covered >= 400:
         # Sums weigh more than words in a thought that goes round.
         return _is_statement(unit) and len(_WORDISH.findall(unit)) >= 3
@@ -264,7 +270,11 @@ def _is_list(unit: str) -> bool:
     value = unit.strip()
     if _TAGS.fullmatch(value) or ("<" in unit and not _LETTERS.search(_MARKUP.sub("", unit * 2))):
         return True
-    return " " not in value and len(value) <= 12 and sum(value.count(c) for c in ",;\t|") == 1
+    if " " in value:
+        return False
+    # `/.notdef` is a name of PostScript's.
+    is_name = value[:1] in _NAMES_BEGIN and len(value) <= _LONGEST_NAME
+    return is_name or (len(value) <= 12 and sum(value.count(c) for c in ",;\t|") == 1)
 
 
 def _is_statement(unit: str) -> bool:
