@@ -17,7 +17,8 @@ _BASE_KEYS = (
 
 def is_chunk(value: Any) -> bool:
     """True for one piece of a streamed reply."""
-    if not isinstance(value, Mapping):
+    # A plain dict is told at once; asking whether something is a mapping takes longer.
+    if type(value) is not dict and not isinstance(value, Mapping):
         return False
     if value.get("object") == "chat.completion.chunk":
         return True

@@ -37,7 +37,7 @@ _MAX_UNWRAP = 4
 
 def records_in(value: Any) -> Iterator[Record]:
     """The records that one JSON value holds; none if it is of no known shape."""
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         yield from _from_object(value)
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
         for item in value:
@@ -71,7 +71,7 @@ def _from_object(value: Mapping[str, Any]) -> Iterator[Record]:
 
 def _is_contract_record(value: Mapping[str, Any]) -> bool:
     reply = value.get("response")
-    if isinstance(reply, Mapping):
+    if type(reply) is dict or isinstance(reply, Mapping):
         return bool(_REPLY_MEMBERS & reply.keys()) and "choices" not in reply
     return "response" in value and isinstance(value.get("failure"), Mapping)
 
