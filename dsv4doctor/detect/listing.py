@@ -17,17 +17,28 @@ _REACH = 120
 _MIN_LINE_WORDS = 3
 _MOST_ROW_WORDS = 8
 _COLUMNS = re.compile(r"\S(?:  |\t)|\|")
+_RENAMED = re.compile(r"[,{] ?\w+ as [\w$]+ ?[,}]")
+_RENAMED_REACH = 40
+# Small words of other languages that English has as nouns, and what makes them that.
+_NOUNS = frozenset({"van", "den", "die", "hat", "para", "dan"})
+_DETERMINER = re.compile(
+    r"(?:\b(?:an?|the|this|another|each|every|one|first|second|his|her|its|my|our|your) )\Z",
+    re.IGNORECASE,
+)
+_REACH_BACK = 10
 _GRAMMAR = re.compile(
     r"\b(?:grammar|(?:in)?definite articles?|articles?\b(?=.{0,12}\b(?:der|la|el|il|de|o)\b)|prepositions?|conjunctions?|pronouns?|"
     r"stop ?words?|function words|keywords?|synonyms?|verbs?|nouns?|corrected|misspel|typos?|doubled|your sentence|the words?\b|"
     r"(?:german|french|spanish|italian|portuguese|dutch|swedish|danish|norwegian|polish|turkish|romanian|finnish|catalan|"
-    r"galician|latin|english)(?= \w| ?:))",
+    r"galician)\b|(?:latin|english)(?= \w| ?:))",
     re.IGNORECASE,
 )
 
 
 def in_order(prose: str, start: int, end: int) -> bool:
     """True where the words around `prose[start:end]` stand in the order of the alphabet."""
+    while start and prose[start - 1].isalpha():
+        start -= 1
     before = _WORD.findall(prose, max(0, start - _REACH), start)[-_BESIDE:]
     words = before + _WORD.findall(prose, start, end + _REACH)
     words = [word.casefold() for word in words[: 2 * _BESIDE]]
@@ -65,6 +76,19 @@ def goes_on(prose: str, at: int) -> bool:
 def speaks_of_words(text: str) -> bool:
     """True where a text names a language or speaks of grammar: the small words in it are shown."""
     return _GRAMMAR.search(text) is not None
+
+
+def is_renamed(text: str, at: int) -> bool:
+    """True in the list of an import: `{ a5 as R, af as Bt }`."""
+    return _RENAMED.search(text, max(0, at - 2), at + _RENAMED_REACH) is not None
+
+
+def is_english_noun(text: str, at: int, word: str) -> bool:
+    """True where a small word of another language is an English noun: `a van`, `a combination of
+    jest and mocha`."""
+    if word == "jest":
+        return True
+    return word in _NOUNS and _DETERMINER.search(text[max(0, at - _REACH_BACK) : at]) is not None
 
 
 def _line(prose: str, at: int) -> str:

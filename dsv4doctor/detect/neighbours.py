@@ -18,7 +18,7 @@ from functools import reduce
 from itertools import product, repeat
 from operator import or_
 
-from dsv4doctor.detect.listing import goes_on, in_order
+from dsv4doctor.detect.listing import goes_on, in_order, is_english_noun, is_renamed
 from dsv4doctor.detect.lone_marks import BESIDE, HUNG_ENDINGS, LONE, SUFFIXES
 from dsv4doctor.detect.neighbours_table import NEVER, WORDS
 from dsv4doctor.detect.switches import FUNCTION_WORDS, spoken_by
@@ -239,9 +239,15 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
             start, end = match.start(), match.end(2)
             is_listed = _is_row_end(text, match.end(1)) or in_order(text, start, end)
             is_listed = is_listed or _INDEX.search(text, max(0, start - _INDEX_REACH), start)
+            is_listed = is_listed or is_renamed(text, start) or _is_noun(text, match)
             around = text[max(0, start - _SAID_WITHIN) : end + _SAID_WITHIN]
             if not is_listed and not _is_said_often(around, match[1], match[2]):
                 yield start, end
+
+
+def _is_noun(text: str, match: re.Match[str]) -> bool:
+    """True where one of a pair's words is English, and a noun there."""
+    return any(is_english_noun(text, match.start(n), match[n]) for n in (1, 2))
 
 
 def _is_said_often(text: str, first: str, second: str) -> bool:

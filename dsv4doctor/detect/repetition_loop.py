@@ -72,6 +72,8 @@ _GLUE = frozenset(_GLUE_WORDS.split())
 _TAGS = re.compile(r"(?:</?[\w:.-]{1,40}>\s*)+")
 # The same with attributes, begun or ended in the middle.
 _MARKUP = re.compile(r"<[^<>]*(?:>|\Z)|\A[^<>]*>")
+# One of a row of values: `, TRUE`.
+_CONSTANT = re.compile(r"(?i:[,;|]\s?(?:true|false|null|none|nil|nan|na|n/a|inf|undefined|yes|no))")
 # Values that are names, by their first sign.
 _NAMES_BEGIN = frozenset("/\\@$%&")
 _LONGEST_NAME = 24
@@ -269,6 +271,8 @@ def _is_list(unit: str) -> bool:
     opened."""
     value = unit.strip()
     if _TAGS.fullmatch(value) or ("<" in unit and not _LETTERS.search(_MARKUP.sub("", unit * 2))):
+        return True
+    if _CONSTANT.fullmatch(value):
         return True
     if " " in value:
         return False

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from dsv4doctor.detect.listing import is_english_noun
+
 # Function words and the languages that share them. Two in a row that no language shares are a
 # switch.
 FUNCTION_WORDS = {
@@ -60,6 +62,8 @@ def switches(prose: str) -> Iterator[tuple[int, int]]:
     """Where the language changes between two neighbouring function words of one clause."""
     end, speaking = -_SWITCH_CHARS - 1, frozenset[str]()
     for match in _FUNCTION.finditer(prose):
+        if is_english_noun(prose, match.start(), match.group()):
+            continue
         languages = _LANGUAGES[match.group()]
         near = match.start() - end <= _SWITCH_CHARS and not _PARTING.search(
             prose, end, match.start()

@@ -132,6 +132,7 @@ STAYS_QUIET = {
     "a message that a catalogue has four times": reply(
         "Install the package.\n" + "\n".join(["Do not do this before you are sure that it is safe to do, and never as root."] * 4)
     ),
+    "a row of one constant": reply("a = 1, 2, 3, 4\nfixed = 0, 0, 0, 0\nvalidate TRUE, FALSE" + ", TRUE" * 15),
     "a call tried again": reply(None, *(call("read_file", {"path": "a"}, n) for n in range(3))),
     "said thrice": reply("Location, location, location."),
     "dna": reply("```\n" + "ACGT" * 100 + "\n```"),

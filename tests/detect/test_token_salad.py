@@ -201,6 +201,10 @@ STAYS_QUIET = {
     "rows of endings": reply("SFX J e ings [eoy]e\nSFX J 0 ing [^e]r\nSFX J y ment [^b]y\nREP ness ity\nREP leness ility\nREP tion sion"),
     "numbered things": reply("U acts on qubits i1, …, im of a state of n qubits, where i1, …, im are different integers."),
     "picture in signs": reply('\n'.join(f'"{row}",' for row in ["@ @ @ @ @ @ @ ,,", "# # $ $ % & * )(", "- = ; > , ) ~ 1 ", "@ , ; # % = - } "])),
+    "english nouns that other languages have as small words": reply(
+        "He parked the van and the hat of the man was in the den with a para about it; we use a combination of jest and mocha."
+    ),
+    "names in an import": reply("import { a5 as R, af as Bt, a6 as ii, a7 as Ti, im as we, as as hi } from './a.js';\nimport './b.js';"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
