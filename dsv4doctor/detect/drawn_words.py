@@ -34,6 +34,8 @@ _STRETCH = 32
 _ODD = 8
 # Share of a row's words that hold the same two letters side by side, as names of one family do.
 _OF_ONE_FAMILY = 0.66
+# So many words in alphabetical order are a list; fewer if their first letters are neighbours too.
+_LEAST_IN_ORDER, _NEAR_IN_ORDER = 6, 3
 _FIRST = re.compile(r"[ \t]*\S+\s")
 
 
@@ -50,7 +52,7 @@ class _Row:
 # catalogues, code and data whose files had been kept from the table, and the Declaration of Human
 # Rights; of 142 languages kept from the table eight did (two kinds of Hani and Miao, Mi'kmaq,
 # Salar, Maltese, three of the Amazon), and none once they were counted.
-_ROWS = (_Row(32, 2, -95), _Row(32, 3, -70), _Row(60, 3, -70), _Row(240, 4, -100))
+_ROWS = (_Row(32, 2, -90), _Row(32, 3, -64), _Row(60, 3, -70), _Row(240, 4, -100))
 # The same for scripts that are looked at in threes, and of which fewer languages were counted.
 _SPARSE_ROWS = (_Row(32, 2, -140), _Row(32, 3, -105), _Row(60, 3, -105), _Row(240, 4, -150))
 # A word is unlikely from here on; most words of a row are, and one of them is no abbreviation.
@@ -150,7 +152,9 @@ def _is_explained(text: str, found: Sequence[_Word], row: _Row, prompt: str) -> 
 def _is_list(words: Sequence[str]) -> bool:
     """True for words in alphabetical order, or of one family of names."""
     neighbours = [*pairwise(words)]
-    if len(neighbours) > 1 and all(a <= b for a, b in neighbours):
+    in_order = all(a <= b for a, b in neighbours)
+    near = ord(words[-1][0]) - ord(words[0][0]) <= _NEAR_IN_ORDER
+    if len(words) > 2 and in_order and (near or len(words) >= _LEAST_IN_ORDER):
         return True
     if 2 * sum(a[0] == b[0] for a, b in neighbours) > len(neighbours):
         return True
