@@ -63,10 +63,9 @@ def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, i
     if not signs.isdisjoint(MISREAD_SIGNS):
         yield from misread(text, signs)
     # What one character tells is looked for among the distinct ones first.
-    doubtful = signs - _SOUND
-    if not doubtful:
+    if signs <= _SOUND:
         return
-    distinct = "".join(doubtful)
+    distinct = "".join(signs - _SOUND)
     _SOUND.update(_SUSPECT.sub("", distinct))
     if _CONTROL.search(distinct):
         yield from _told("a control character", _CONTROL, text)

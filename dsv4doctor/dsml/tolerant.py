@@ -134,7 +134,7 @@ _PLAIN_HINTS = (
     "antml:", "lt;", "#60;", "#x3c;", "＜", "u003c",
 )  # fmt: skip
 # What a bar stands behind in every torn marker: a bracket or its escape, or the marker's end.
-_BEFORE_BAR = re.compile(r"[<＜;cClL][\s/]{0,4}[|｜￨‖│∣❘丨ǀ┃¦∥︱⏐&\\%ï]|｜\s?[a-z]")
+_BEFORE_BAR = re.compile(r"(?:[<＜;]|3[cC]|[mM][lL])[\s/]{0,4}[|｜￨‖│∣❘丨ǀ┃¦∥︱⏐&\\%ï]|｜\s?[a-z]")
 _TORN_HINTS = ("DSML", "ML｜", "ML|", "invoke", "parameter", "call", "<｜D", "</｜D")
 _TAIL = 64
 
