@@ -34,6 +34,10 @@ _STRETCH = 32
 _ODD = 8
 # Share of a row's words that hold the same two letters side by side, as names of one family do.
 _OF_ONE_FAMILY = 0.66
+# So many letters in a row that half of the words share make them a family too.
+_SHARED = 4
+# Of every so many things between blanks one has no letter: a table or an expression in code.
+_WORDLESS = 3
 # So many words in alphabetical order are a list; fewer if their first letters are neighbours too.
 _LEAST_IN_ORDER, _NEAR_IN_ORDER = 6, 3
 _FIRST = re.compile(r"[ \t]*\S+\s")
@@ -140,6 +144,9 @@ def _is_explained(text: str, found: Sequence[_Word], row: _Row, prompt: str) -> 
         return True
     if sum(len(word.text) > _ABBREVIATION for word in unlikely) < _NO_ABBREVIATIONS:
         return True
+    between = text[found[0].start : found[-1].end].split()
+    if _WORDLESS * sum(not any(map(str.isalpha, token)) for token in between) > len(between):
+        return True
     commas = sum(bool(_COMMAS.search(text, a.end, b.start)) for a, b in pairwise(found))
     if 2 * commas >= len(found) - 1:
         return True
@@ -158,8 +165,15 @@ def _is_list(words: Sequence[str]) -> bool:
         return True
     if 2 * sum(a[0] == b[0] for a, b in neighbours) > len(neighbours):
         return True
-    pairs = Counter(pair for word in words for pair in {a + b for a, b in pairwise(word)})
-    return pairs.most_common(1)[0][1] >= max(3, _OF_ONE_FAMILY * len(words))
+    pairs = Counter(pair for word in words for pair in _pieces(word, 2))
+    if pairs.most_common(1)[0][1] >= max(3, _OF_ONE_FAMILY * len(words)):
+        return True
+    shared = Counter(piece for word in words for piece in _pieces(word, _SHARED))
+    return any(2 * times >= len(words) for _, times in shared.most_common(1) if times > 1)
+
+
+def _pieces(word: str, size: int) -> set[str]:
+    return {word[at : at + size] for at in range(len(word) - size + 1)}
 
 
 def _is_row(text: str, at: int) -> bool:

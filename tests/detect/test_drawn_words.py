@@ -40,6 +40,8 @@ QUIET = {
     "mnemonics in order": "The group has vpabsb vpackssdw vpaddb vpalignr vpblendw vpbroadcastb vpcmpeqb.",
     "mnemonics with commas": "It adds pcmpgtq, crc32, psrldq, movntdqa, ptest, mpsadbw and phminposuw.",
     "names of one family": "AMES gslcblasd cblasd gslcblas cblas",
+    "two names of one family": "Add xdvipdfmx and dvipdfmx as aliases.",
+    "names in an expression": "if (kpfkt == 6650 && ywmmc == 544 && hphms == 9520 && lzqng == 48) {",
     "rows of names": "syn keyword op movzbw movzbl movzwl popl pushl rotl sbwc\nsyn keyword op vvcvt mfvp mtvp vvmrg",
     "a cipher talked about": "In ROT13 the line reads: gur dhvpx oebja sbk whzcf bire gur ynml qbt.",
     "genes": "The primer reads gattacag ttgacgtc aatgggac tacgtacc.",
