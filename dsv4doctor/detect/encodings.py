@@ -98,6 +98,9 @@ def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
     hits: list[tuple[int, int]] = []
     for match in islice(_LATIN_RUN.finditer(text), _MAX_RUNS):
         run = match.group()
+        if not run[1:].strip("\xa0") and len(run) > 2:
+            # Blanks that hold a line together.
+            continue
         if len(run) < 4 and (not _in_word(text, *match.span()) or _is_spelt(run, text)):
             continue
         if _decodes(run, "cp1252"):

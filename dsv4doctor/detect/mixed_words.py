@@ -14,12 +14,22 @@ _MIXED = re.compile(
 _WORD_CHARS = 24
 # One may be a mark of somebody's wit, or a trap that is talked about.
 _MIN_WORDS = 3
+# Latin letters and those of Cyrillic that look like them.
+_TWINS = dict(zip("aceopxyABEKMHOPCTX", "асеорхуАВЕКМНОРСТХ", strict=True))
 
 
 def mixed_words(prose: str) -> tuple[int, int] | None:
     """Where such words stand; None where there are fewer than three."""
-    found = list(_MIXED.finditer(prose))
+    found = [m for m in _MIXED.finditer(prose) if not _are_twins(m, prose)]
     words = {prose[max(0, m.start() - _WORD_CHARS) : m.start()].split()[-1:][0] for m in found}
     if len(words) < _MIN_WORDS:
         return None
     return found[0].start() - 1, found[0].end() + 1
+
+
+def _are_twins(match: re.Match[str], prose: str) -> bool:
+    """True where letters of Latin stand for their twins everywhere, as some keyboards and networks
+    had it: the twins themselves are not in the text."""
+    start, end = match.span()
+    letters = match.group() if match.group().isascii() else prose[start - 1] + prose[end]
+    return all((twin := _TWINS.get(letter)) and twin not in prose for letter in letters)

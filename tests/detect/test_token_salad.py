@@ -205,6 +205,8 @@ STAYS_QUIET = {
         "He parked the van and the hat of the man was in the den with a para about it; we use a combination of jest and mocha."
     ),
     "names in an import": reply("import { a5 as R, af as Bt, a6 as ii, a7 as Ti, im as we, as as hi } from './a.js';\nimport './b.js';"),
+    "letters of a keyboard without two": reply("Выигpай сyпеpпpиз! Собеpи 15 чyгyнных кpышек с бyквой M и полyчи пpиз."),
+    "blanks that do not break behind a letter": reply("aptituden käyttö komentoriviltä\xa0\xa0\xa0aptituden käyttö sisältää sisältöä."),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
