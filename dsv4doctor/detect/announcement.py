@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from dsv4doctor.detect.announcement_tongues import ANNOUNCED
+from dsv4doctor.detect.announcement_tongues import ANNOUNCED, NOW, UNLESS, WILL
 
 # What an agent does with a tool, as the verb that follows its intention.
 _VERB = (
@@ -61,7 +61,7 @@ _DOING = re.compile(
     re.IGNORECASE,
 )
 _OWN_DOING = re.compile(
-    r"\W*(?:(?i:ok|okay|sure|great|alright|certainly|right away)\W+)?([A-Z]?[a-z]{2,}ing) (?:the|your|that|this|all|an?|it|[\d`A-Z])[^.!?:\n]{0,100}[.…]?"
+    r"\W*(?:(?i:ok|okay|sure|great|alright|certainly|right away)\W+)?([A-Z]?[a-z]{2,}ing) (?:the|your|that|this|all|an?|it|[\d`A-Z]|\w+[._/]\w)(?:[^.!?:\n]|\.(?=\w)){0,100}(?:\.{1,3}|…)?"
 )
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|can|will|would|should|could|may|might|must|has|have|does|do|takes?|saves?|gives?|makes?|helps?|"
@@ -90,6 +90,8 @@ _NEGATION = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _LAST = 400
+# A reply that is hardly more than its promise.
+_SHORT = 120
 
 
 def last_sentence(text: str) -> str:
@@ -106,6 +108,8 @@ def announces_action(sentence: str, tools: Iterable[str] = ()) -> bool:
         return False
     sentence = _SPEECH.sub("…", sentence)
     match = _ENGLISH.search(sentence) or ANNOUNCED.search(sentence) or _by_tool(sentence, tools)
+    if match is None and NOW.search(sentence) and not UNLESS.search(sentence):
+        match = WILL.search(sentence)
     return match is not None and _GIVES.search(sentence, match.end()) is None
 
 
@@ -115,11 +119,22 @@ def is_doing(text: str, tools: Iterable[str] = ()) -> bool:
     if len(text) > _LAST:
         return False
     clause = text.strip()
+    if len(clause) <= _SHORT and announces_later(clause):
+        return True
     doing = _DOING.fullmatch(clause)
     if doing is None and (opening := _OWN_DOING.fullmatch(clause)):
         verb = opening[1].lower()
         doing = opening if any(verb.startswith(own[:-1]) for own in _verbs(tools)) else None
     return doing is not None and _FINITE.search(text) is None
+
+
+def announces_later(reply: str) -> bool:
+    """True for a short reply whose last sentence says what its writer will do, in a language that
+    has a word for the will."""
+    sentence = last_sentence(reply)
+    if _CONDITION.search(sentence) or _NEGATION.search(sentence) or _SPEECH.search(reply):
+        return False
+    return UNLESS.search(sentence) is None and WILL.search(sentence) is not None
 
 
 def _by_tool(sentence: str, tools: Iterable[str]) -> re.Match[str] | None:

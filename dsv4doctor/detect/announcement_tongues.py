@@ -74,3 +74,25 @@ ANNOUNCED = re.compile(
     r"|(?:سأتحقق|سأقرأ|سأبحث|سأفتح|سأشغل|سأقوم ب|سأراجع|سأنفذ|سأستعلم|سأرسل|سأحجز|سألقي نظرة|دعني أ)|(?:देखता|देखती|जाँचता|जाँचती|पढ़ता|पढ़ती|खोलता|खोजता|खोजती|चलाता) हूँ",
     re.IGNORECASE,
 )
+# An auxiliary of the will and any infinitive, but for what one does with words or is.
+_WORDS_ONLY = (
+    r"(?!(?:\w+ )?(?:explic|explir|expliqu|dec|diz|dir\b|dire|ayud|ajud|aid|cont|dar|donn|resum|résum|respond|répond|ser\b|estar|être|avoir|"
+    r"hab|ten|ter\b|poder|pouvoir|saber|savoir|erklär|sag|helf|geb|antwort|zusammenfass|förklar|svar|säg|uitleg|zegg|jelaskan|bantu|giải thích|giúp|nói|trả lời))"
+)
+WILL = re.compile(
+    rf"\b(?:voy a|vou|je vais|vado a|sto per) {_WORDS_ONLY}(?:\w+ )?(?:l['’])?\w+(?:[aei]r|er|ir|re|are|ere|ire)(?:l[aeo]s?|te|me)?\b"
+    rf"|\bich werde (?![^.!?\n]*\b(?:erklären|sagen|helfen|antworten|zusammenfassen|beschreiben)\b)[^.!?\n]{{3,80}}\w{{2,}}(?:en|ern|eln)\W*$|\b(?:ik ga|ik zal) {_WORDS_ONLY}[^.!?\n]{{3,80}}\w{{2,}}en\W*$"
+    rf"|\b(?:jag ska|jeg skal|jeg vil) {_WORDS_ONLY}\w+[ae]?\b|\b(?:saya akan|tôi sẽ) {_WORDS_ONLY}\w+"
+    r"|\b(?:już|zaraz|teraz) \w+ę\b|\bзараз \w+(?:ю|у)\b",
+    re.IGNORECASE,
+)
+NOW = re.compile(
+    r"\b(?:ahora(?: mismo)?|enseguida|de inmediato|agora(?: mesmo)?|imediatamente|maintenant|tout de suite|immédiatement|adesso|subito|"
+    r"jetzt|sofort|gleich|nu|nå|meteen|direct|genast|sekarang|segera|ngay(?: bây giờ)?|bây giờ|już|zaraz|teraz|зараз)\b",
+    re.IGNORECASE,
+)
+# What takes such a promise back, or hangs it on something.
+UNLESS = re.compile(
+    r"\b(?:no|não|non|ne|pas|nicht|nichts|kein\w*|nie|inte|ikke|niet|không|tidak|si|se|s['’]il|jeśli|als|om|hvis|jika|nếu)\b",
+    re.IGNORECASE,
+)

@@ -29,7 +29,7 @@ from dsv4doctor.dsml.tolerant import Form
 from dsv4doctor.label import Label
 
 _TAG = re.compile(
-    r"</?(?:\w{1,12}:)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|inner_monologue)>|<\s?/?\s?think\s?>|◁/?think▷|"
+    r"</?(?:\w{1,12}[:_]|ant)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|inner_monologue)>|<\s?/?\s?think\s?>|◁/?think▷|"
     r"\[/?THINK\]|<\|(?:begin|end)_of_(?:thought|reasoning|thinking)\|>|<\|/?think\|>|</?(?:think|thinking)$|"
     r"&lt;/?think(?:ing)?&gt;",
     re.IGNORECASE,
@@ -75,6 +75,11 @@ _SELF_TALK = re.compile(
 # an i and `casefold` does not.
 _USERS = ("user", "用户", "ユーザー", "사용자", "пользователь", "utilisateur", "usuario", "nutzer")
 _ODD_I = frozenset("ıİ")
+# How Granite parts its thoughts from its answer: in words.
+_PARTED_IN_WORDS = re.compile(
+    r"\A\W*Here(?: is|'s|’s) my thought process:.+?Here(?: is|'s|’s) my (?:response|answer):",
+    re.DOTALL,
+)
 # A channel of thoughts and one of the answer.
 _BOTH = 2
 # How far into the content a monologue shows itself.
@@ -122,7 +127,9 @@ def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
 
 def _glued_channels(subject: Subject) -> Iterator[Seen]:
     body = subject.content.text
-    if "assistant" in body and len(found := list(_GLUED_CHANNELS.finditer(body))) >= _BOTH:
+    if "thought process:" in body[:_HEAD] and (parted := _PARTED_IN_WORDS.match(body)):
+        yield _seen("content", f"thoughts and answer parted in words, {span(body, *parted.span())}")
+    elif "assistant" in body and len(found := list(_GLUED_CHANNELS.finditer(body))) >= _BOTH:
         yield _seen("content", f"channels of thoughts and answer, {span(body, *found[-1].span())}")
 
 

@@ -17,7 +17,8 @@ https://github.com/sgl-project/sglang/issues/35736.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dsv4doctor.detect.announcement import (
     announces_action,
@@ -32,8 +33,8 @@ from dsv4doctor.dsml.tolerant import Form
 from dsv4doctor.label import Label
 
 _CALL_MARKUP = re.compile(
-    r"<(?:\w+:)?(tool_calls?|function_calls?|tool_use|function|invoke|tool)(?:[ =][^<>\n]{1,200})?>|"
-    r"\[TOOL_CALLS\]|<\|tool_calls?(?:_section)?(?:_begin)?\|>|<\|python_tag\|>",
+    r"<(?:\w+[:_])?(tool_calls?|function_calls?|tool_use|function|invoke|tool)(?:[ =][^<>\n]{1,200})?>|"
+    r"\[TOOL_CALLS\]|✿FUNCTION✿|<\|tool_calls?(?:_section)?(?:_begin)?\|>|<\|python_tag\|>",
 )
 _JSON_CALL = re.compile(
     r"\{\s*(?:\"type\"\s*:\s*\"[a-z_]{1,20}\"\s*,\s*(?:\"id\"\s*:\s*\"[^\"\n]{0,80}\"\s*,\s*)?)?\"(?:name|tool|tool_name|function|action|recipient_name)\"\s*:\s*(?:\{\s*\"name\"\s*:\s*)?\"([^\"\n]{1,80})\""
@@ -117,10 +118,8 @@ def _written_out(subject: Subject, text: str) -> str | None:
             and _only_call(text, at)
         ):
             return span(text, at, at + 60)
-    for pattern in (_NAMED_CALL, _ADDRESSED_CALL):
-        for match in pattern.finditer(text):
-            if match[1] in offered:
-                return span(text, *match.span())
+    if found := _headed(text, offered) or _in_tags(subject, text, offered):
+        return span(text, *found)
     for match in _JSON_CALL.finditer(text):
         if match[1] in offered and (
             "arguments" in text or "parameters" in text or '"args"' in text or '"input"' in text
@@ -130,6 +129,30 @@ def _written_out(subject: Subject, text: str) -> str | None:
         inside = text[match.start() : match.start() + _EDGE]
         if any(name in inside for name in offered) and not _inline(subject, match.start()):
             return span(text, *match.span())
+    return None
+
+
+def _headed(text: str, offered: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Where an offered tool's name stands under a heading or as a recipient, arguments behind."""
+    for pattern in (_NAMED_CALL, _ADDRESSED_CALL):
+        for match in pattern.finditer(text):
+            if match[1] in offered:
+                return match.span()
+    return None
+
+
+def _in_tags(
+    subject: Subject, text: str, offered: Mapping[str, Mapping[str, Any]]
+) -> tuple[int, int] | None:
+    """Where a call is spelt as an element with the tool's name around one with a parameter's."""
+    for name, schema in offered.items():
+        declared = schema.get("properties")
+        if f"<{name}>" not in text or not isinstance(declared, Mapping):
+            continue
+        inner = "|".join(re.escape(str(parameter)) for parameter in declared)
+        for match in re.finditer(rf"<{re.escape(name)}>\s*<(?:{inner})>", text):
+            if inner and not _inline(subject, match.start()):
+                return match.span()
     return None
 
 

@@ -4,6 +4,7 @@ even its vocabulary's words."""
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 # Longer texts of numbers are data.
 _MAX_CHARS = 2000
@@ -13,7 +14,9 @@ _MIN_KINDS = 6
 # Rows from which lines of one width are a picture.
 _MIN_ROWS = 4
 _MARK = re.compile(r"(?<!\S)[^\w\s]{1,4}(?!\S)")
-_LETTER = re.compile(r"[^\W\d_]{2}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+# Units may stand among the numbers.
+_MAX_UNITS, _UNIT_CHARS = 2, 3
 # Marks in a row, and brackets back to back, that no notation has.
 _NEVER = re.compile(r",,|;;|\}\{|\)\(|\]\[|,\s+[)\]};,]|[(\[{]\s+[,;:)]")
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
@@ -21,7 +24,10 @@ _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
 
 def wordless(prose: str) -> tuple[int, int] | None:
     """The whole text where it is such a heap; None where it may be a sum, a table or data."""
-    if len(prose) > _MAX_CHARS or _LETTER.search(prose):
+    if len(prose) > _MAX_CHARS:
+        return None
+    words = [match.group() for match in islice(_WORD.finditer(prose), _MAX_UNITS + 1)]
+    if len(words) > _MAX_UNITS or any(len(word) > _UNIT_CHARS for word in words):
         return None
     if len(prose.split()) < _MIN_PIECES or not any(map(str.isdigit, prose)):
         return None
