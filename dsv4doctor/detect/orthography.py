@@ -30,10 +30,10 @@ _INDIC_BLOCKS = range(0x0900, 0x0D80, 0x80)
 _MUTED = "".join(chr(block + 0x4D) for block in _INDIC_BLOCKS)
 _VOWEL_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x4C)}" for block in _INDIC_BLOCKS)
 _WHOLE_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x44)}" for block in _INDIC_BLOCKS)
-# Marks of scripts whose marks always follow a letter; a dotted circle or a quotation shows them, a
-# stroke makes a range of characters of them.
+# Marks of scripts whose marks always follow a letter; a circle, quotation, tag or arrow shows them,
+# a stroke makes a range of characters of them.
 _MARKED = r"[\u0900-\u0dff\u0e80-\u109f\u1780-\u17d3]"
-_SHOWN = "◌'\"‘“(/\\-"
+_SHOWN = "◌'\"‘“(/>→\\-"
 _ABUGIDA = (
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?![\s\u200c\u200d]|\Z)"
     f"|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}]"

@@ -207,6 +207,8 @@ STAYS_QUIET = {
     "names in an import": reply("import { a5 as R, af as Bt, a6 as ii, a7 as Ti, im as we, as as hi } from './a.js';\nimport './b.js';"),
     "letters of a keyboard without two": reply("Выигpай сyпеpпpиз! Собеpи 15 чyгyнных кpышек с бyквой M и полyчи пpиз."),
     "blanks that do not break behind a letter": reply("aptituden käyttö komentoriviltä\xa0\xa0\xa0aptituden käyttö sisältää sisältöä."),
+    "vowel signs in a lesson of typing": reply('<text x="80">ൌ</text>\n<text x="120">ൈ</text>\n<text x="165">ാ</text>', prompt="ok?"),
+    "table of characters with arrows": reply("U+0D02→ം; # SIGN ANUSVARA\nU+0D03→ഃ; # SIGN VISARGA\nU+0D3E→ാ; # SIGN AA", prompt="ok?"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
