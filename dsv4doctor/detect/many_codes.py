@@ -30,7 +30,7 @@ _TAB, _FIRST_SEPARATOR, _FOUR_MORE = 0x09, 0x1C, 4
 # Bytes of a word that make its key.
 _KEY = 8
 # Bits of the first table's index, and of the second's, for words that share a place in the first.
-_FIRST_BITS, _SECOND_BITS = 14, 10
+_FIRST_BITS, _SECOND_BITS = 14, 12
 # 2 to the 64th divided by the golden ratio, and the odd numbers tried after it.
 _MULTIPLIER = 0x9E3779B97F4A7C15
 _ALL_BITS = (1 << 64) - 1

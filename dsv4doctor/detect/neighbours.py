@@ -22,9 +22,14 @@ from dsv4doctor.detect.listing import goes_on, in_order, is_english_noun, is_ren
 from dsv4doctor.detect.lone_marks import BESIDE, HUNG_ENDINGS, LONE, SUFFIXES
 from dsv4doctor.detect.neighbours_table import NEVER, WORDS
 from dsv4doctor.detect.switches import FUNCTION_WORDS, spoken_by
+from dsv4doctor.detect.tongues import classes
 
-_NEVER_TWICE = ("the", "of", "to", "by", "and", "is", "with", "for", "which", "so", "und", "then",
-                "minus")  # fmt: skip
+# Words that nobody writes twice in a row.
+NEVER_TWICE = (
+    "the", "of", "to", "by", "and", "is", "with", "for", "which", "so", "then", "minus", "und",
+    "mit", "von", "zum", "les", "dans", "pour", "avec", "los", "las", "una", "para", "della", "het",
+    "een", "och", "att", "oraz",
+)  # fmt: skip
 ARTICLES = ("the", "a", "an")
 # What no noun phrase goes on with, as a token of its own.
 _MARKS = ":;,.=)|>"
@@ -42,7 +47,7 @@ _HUNG_ENDING, _LONE_MARK = bytes([_HUNG]), bytes([_LONE])
 TELLING = frozenset({_HUNG, _LONE, _RUN, _SUFFIX})
 _COUNTED = tuple(WORDS.split())
 # Function words that the table knows nothing of have a code too: they tell a change of language.
-_FUNCTION = {*ARTICLES, *_NEVER_TWICE, *BESIDE.split(), *" ".join(FUNCTION_WORDS.values()).split()}
+_FUNCTION = {*ARTICLES, *NEVER_TWICE, *BESIDE.split(), *" ".join(FUNCTION_WORDS.values()).split()}
 _SMALL = (*_COUNTED, *sorted(_FUNCTION - {*_COUNTED}))
 _CODES: dict[str, int] = {word: number for number, word in enumerate(_SMALL, 1)}
 assert len(_SMALL) < _HUNG
@@ -82,7 +87,7 @@ _NEVER_AFTER = _bits("".join(NEVER.split()))
 
 def _odd_pairs() -> Iterator[bytes]:
     articles = {_CODES[word] for word in ARTICLES}
-    twice = {_CODES[word] for word in _NEVER_TWICE}
+    twice = {_CODES[word] for word in NEVER_TWICE}
     for code in range(1, len(_SMALL) + 1):
         for after in _NEVER_AFTER[code]:
             yield bytes((code, after))
@@ -107,11 +112,25 @@ _SOUND_ROWS: set[bytes] = set()
 _MAX_SOUND_ROWS = 20_000
 _LONGEST_ROW = 64
 # One bit a language, for every code; what is no function word is in all of them.
-_LANGUAGE_BITS = {language: 1 << at for at, language in enumerate(FUNCTION_WORDS)}
 _SPOKEN = [-1] * 256
+_LANGUAGE_BITS: dict[str, int] = {}
+
+
+def _speak(code: int, languages: frozenset[str]) -> None:
+    """Note the languages of a code."""
+    bits = (_LANGUAGE_BITS.setdefault(name, 1 << len(_LANGUAGE_BITS)) for name in languages)
+    _SPOKEN[code] = sum(bits)
+
+
 for _word, _code in _CODES.items():
-    if _code < _HUNG:
-        _SPOKEN[_code] = sum(_LANGUAGE_BITS[language] for language in spoken_by(_word))
+    if _code < _HUNG and (_languages := spoken_by(_word)):
+        _speak(_code, _languages)
+# Small words of a language that no other code tells have one code a class.
+for _code, (_languages, _words) in enumerate(classes(), len(_SMALL) + 1):
+    assert _code < _HUNG
+    _speak(_code, _languages)
+    for _word in _words:
+        _CODES.setdefault(_word, _code)
 # Function words that only some languages have.
 _SPEAKING = re.compile(
     b"[" + b"".join(re.escape(bytes([code])) for code in range(256) if _SPOKEN[code] >= 0) + b"]"
@@ -238,7 +257,8 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
         if 0 < first < len(_NEVER_AFTER) and _CODES.get(match[2], 0) in _NEVER_AFTER[first]:
             start, end = match.start(), match.end(2)
             is_listed = _is_row_end(text, match.end(1)) or in_order(text, start, end)
-            is_listed = is_listed or _INDEX.search(text, max(0, start - _INDEX_REACH), start)
+            index = _INDEX.search(text, max(0, start - _INDEX_REACH), start)
+            is_listed = is_listed or index is not None
             is_listed = is_listed or is_renamed(text, start) or _is_noun(text, match)
             around = text[max(0, start - _SAID_WITHIN) : end + _SAID_WITHIN]
             if not is_listed and not _is_said_often(around, match[1], match[2]):

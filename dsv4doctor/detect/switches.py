@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from dsv4doctor.detect.listing import is_english_noun
+from dsv4doctor.detect.tongues import languages_of
 
 # Function words and the languages that share them. Two in a row that no language shares are a
 # switch.
@@ -32,7 +33,7 @@ FUNCTION_WORDS = {
 _LANGUAGES: dict[str, frozenset[str]] = {}
 for _language, _words in FUNCTION_WORDS.items():
     for _word in _words.split():
-        _LANGUAGES[_word] = _LANGUAGES.get(_word, frozenset()) | {_language}
+        _LANGUAGES[_word] = _LANGUAGES.get(_word, languages_of(_word)) | {_language}
 
 
 def _by_first_letter(words: Iterable[str]) -> str:
@@ -46,7 +47,6 @@ def _by_first_letter(words: Iterable[str]) -> str:
 
 
 _FUNCTION = re.compile(rf"(?:{_by_first_letter(_LANGUAGES)})(?![\w'’./_-])")
-_ALL = frozenset(FUNCTION_WORDS)
 # Two function words further apart than this belong to different clauses.
 _SWITCH_CHARS = 44
 # Marks that set a foreign phrase apart: a quotation, a list, a citation.
@@ -54,8 +54,8 @@ _PARTING = re.compile(r"[\n.;:!?\"“”«»()|,]")
 
 
 def spoken_by(word: str) -> frozenset[str]:
-    """The languages that have the function word; every one for any other word."""
-    return _LANGUAGES.get(word, _ALL)
+    """The languages that have a small word; none for a word that no list has."""
+    return _LANGUAGES.get(word) or languages_of(word)
 
 
 def switches(prose: str) -> Iterator[tuple[int, int]]:
