@@ -7,10 +7,13 @@ import os
 from pathlib import Path
 
 import pytest
-from cli_runs import Done, doctor, repro
+from cli_runs import UNPACED, Done, doctor, repro
 
 # A pool of little more than one batch, as 420 pages are at sixty sessions.
-SMALL = ("--sessions", "24", "--lab-option", "device-pages=220", "--lab-option", "prefill-batch=6")
+SMALL = (
+    "--sessions", "24", "--lab-option", "device-pages=220", "--lab-option", "prefill-batch=6",
+    *UNPACED,
+)  # fmt: skip
 OVERLAP_OFF = ("--lab-option", "disable-overlap-schedule=")
 COARSE = {"SGLANG_FORCE_COARSE_WAR_BARRIER": "1"}
 
