@@ -62,6 +62,7 @@ _OPEN_BRACKET = re.compile(r"(?:\S+ ){6}.*\w \([A-Za-z][^()]{8,}[a-z]$")
 _REACH = 140
 # An object of JSON from its first key on, or a list of them; and a fence with its language.
 _JSON_HEAD = re.compile(r"\s*(?:\[\s*)?\{\s*\"[^\"\n]{1,80}\"\s*:")
+_TORN_END = re.compile(r"[=.+*/&|<>-]\Z|\w \Z|[(\[]\w+\Z")
 _OPEN_FENCE = re.compile(r"(?:^|\n)```[a-z+#]{1,16}\n(?:(?!```).)*\Z", re.DOTALL)
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
 _ENDED_ON_REQUEST = frozenset(["abort", "aborted", "cancelled", "canceled"])
@@ -129,9 +130,12 @@ def _open_code(subject: Subject, text: str) -> str | None:
         return "JSON that is not closed" if _is_open(text) and _breaks_off(text) else None
     if text.count("```") % 2 == 0 or not _OPEN_FENCE.search(text):
         return None
-    return (
-        "a fence and brackets that are not closed" if _is_open(text[text.rfind("```") :]) else None
-    )
+    # A piece of a manual ends with a whole line; what broke off mostly does not.
+    line = text.rstrip("\n").rpartition("\n")[2]
+    torn = line.count('"') % 2 == 1 or _TORN_END.search(line) is not None
+    if torn and _is_open(text[text.rfind("```") :]):
+        return "a fence and brackets that are not closed"
+    return None
 
 
 def _is_open(code: str) -> bool:

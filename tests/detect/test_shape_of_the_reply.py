@@ -118,6 +118,9 @@ TRUNCATED = {
     "mid-sentence on an article": reply("You have to restart the service and then open the"),
 }
 WHOLE = {
+    "piece of a manual, inside its code": reply(
+        "### Mode 1\n\n```python\nfrom pydantic_ai import Agent\n\nagent = Agent(\n    \"openai:gpt-4o-mini\","
+    ),
     "ellipsis": reply("And the door opened by itself…"),
     "code": reply("SELECT id FROM users WHERE active = 1"),
     "one word": reply("Yes"),
