@@ -119,7 +119,7 @@ TRUNCATED = {
 }
 WHOLE = {
     "piece of a manual, inside its code": reply(
-        "### Mode 1\n\n```python\nfrom pydantic_ai import Agent\n\nagent = Agent(\n    \"openai:gpt-4o-mini\","
+        '### Mode 1\n\n```python\nfrom pydantic_ai import Agent\n\nagent = Agent(\n    "openai:gpt-4o-mini",'
     ),
     "ellipsis": reply("And the door opened by itself…"),
     "code": reply("SELECT id FROM users WHERE active = 1"),
