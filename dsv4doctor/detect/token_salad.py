@@ -75,6 +75,8 @@ _MANY_CHARACTERS = frozenset({"CJK", "Hangul"})
 _CARRIES_TWO_BYTES = 0.5
 _CARRIES_THREE_BYTES = 0.35
 _JSON = regex.compile(r"\s*[\[{]\s*[\[{\"]")
+# Letters of Sorani Kurdish alone, whose vowels are written: no table of Arabic's letters fits it.
+_SORANI = frozenset("ۆێڕڵ")
 # Kinds of broken characters that no quotation holds all at once.
 _KINDS_NOT_QUOTED = 3
 # A language named this near a foreign word explains it.
@@ -155,7 +157,8 @@ def _drawn_row(text: Text, prompt: str) -> tuple[int, int] | None:
     """Where a row of words is drawn from nothing, in whatever alphabet; None in a quotation."""
     row = unlikely_row(text.prose, text.odd_places, prompt) if text.odd_places else None
     if row is None and not text.text.isascii():
-        for script in sorted(text.prose_families & ALPHABETS.keys() - {"Latin"}):
+        uncounted = {"Latin"} if text.prose_signs.isdisjoint(_SORANI) else {"Latin", "Arabic"}
+        for script in sorted(text.prose_families & ALPHABETS.keys() - uncounted):
             row = row or unlikely_row(text.prose, suspects(text.prose, script), prompt)
     return None if row and _is_quoted(text, row) else row
 
