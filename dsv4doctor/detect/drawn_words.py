@@ -56,9 +56,15 @@ class _Row:
 # catalogues, code and data whose files had been kept from the table, and the Declaration of Human
 # Rights; of 142 languages kept from the table eight did (two kinds of Hani and Miao, Mi'kmaq,
 # Salar, Maltese, three of the Amazon), and none once they were counted.
-_ROWS = (_Row(32, 2, -90), _Row(32, 3, -64), _Row(60, 3, -70), _Row(240, 4, -100))
-# The same for scripts that are looked at in threes, and of which fewer languages were counted.
-_SPARSE_ROWS = (_Row(32, 2, -140), _Row(32, 3, -105), _Row(60, 3, -105), _Row(240, 4, -150))
+_ROWS = {
+    "Latin": (_Row(32, 2, -80), _Row(32, 3, -56), _Row(60, 3, -66), _Row(240, 4, -100)),
+    # No sound text of either came below -22.
+    "Cyrillic": (_Row(32, 2, -75), _Row(32, 3, -50), _Row(60, 3, -60), _Row(240, 4, -90)),
+    "Greek": (_Row(32, 2, -75), _Row(32, 3, -50), _Row(60, 3, -60), _Row(240, 4, -90)),
+    # Few of their languages were counted.
+    "Hebrew": (_Row(32, 2, -140), _Row(32, 3, -105), _Row(60, 3, -105), _Row(240, 4, -150)),
+    "Arabic": (_Row(32, 2, -140), _Row(32, 3, -105), _Row(60, 3, -105), _Row(240, 4, -150)),
+}
 # A word is unlikely from here on; most words of a row are, and one of them is no abbreviation.
 _UNLIKELY = -5
 _MOST = 0.6
@@ -80,22 +86,26 @@ def unlikely_row(text: str, places: Sequence[int], prompt: str) -> tuple[int, in
     `places` is in (see `many_letters`); None where there is none."""
     checked = 0
     for start, end in _lines(text, places):
-        words = [
-            _Word(match.start(1), match.end(1), match[1], score)
-            for match in _WORD.finditer(text, start, end)
-            if (score := likelihood(match[1])) is not None
-        ]
-        if not words:
-            continue
-        first = letter_of(words[0].text[0])
-        for row in _ROWS if first and first[0] == "Latin" else _SPARSE_ROWS:
-            for found in _low(words, row):
-                if not _is_explained(text, found, row, prompt):
-                    return found[0].start, found[-1].end
-                checked += 1
-                if checked >= _MOST_CHECKED:
-                    return None
+        for script, words in _by_script(text, start, end).items():
+            for row in _ROWS[script]:
+                for found in _low(words, row):
+                    if not _is_explained(text, found, row, prompt):
+                        return found[0].start, found[-1].end
+                    checked += 1
+                    if checked >= _MOST_CHECKED:
+                        return None
     return None
+
+
+def _by_script(text: str, start: int, end: int) -> dict[str, list[_Word]]:
+    """The words of a line, those of each script in a row of their own."""
+    rows: dict[str, list[_Word]] = {}
+    for match in _WORD.finditer(text, start, end):
+        score, letter = likelihood(match[1]), letter_of(match[1][0])
+        if score is not None and letter is not None:
+            word = _Word(match.start(1), match.end(1), match[1], score)
+            rows.setdefault(letter[0], []).append(word)
+    return rows
 
 
 def _lines(text: str, places: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ from dsv4doctor.detect.letters import ALPHABETS, LEVELS, ORDER, letter_of, table
 # which on it is looked at: every row of 24 letters drawn evenly is lower but one in a hundred, and
 # so are one in sixty of sound texts, half of them base64. Other alphabets are looked at in threes.
 _BLOCK = 16
-_LOW, _LOW_OF_THREES = -50, -80
+_LOW, _LOW_OF_THREES = -50, -45
 # What parts words; it is 0, letters are 1 and more, and everything else comes after them.
 _PARTS = " \n\r\t.,;:!?()\"'"
 # Arrays of so many bytes stay in the processor's caches.

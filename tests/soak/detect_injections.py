@@ -264,6 +264,46 @@ def _cuts(words: list[str], size: int, rng: random.Random) -> str:
     return made
 
 
+# Alphabets by the first and last of their small letters, and characters drawn from nothing.
+_HARD_DRAWN, _HARD_AT = ("Hebrew", "Arabic"), 30
+DRAWN = {
+    "Latin": ("a", "z"),
+    "Cyrillic": ("а", "я"),
+    "Greek": ("α", "ω"),
+    "Hebrew": ("א", "ת"),
+    "Arabic": ("ب", "غ"),
+    "Hangul": ("\uac00", "\ud7a3"),
+    "Han": ("\u4e00", "\u9fa5"),
+}
+
+
+def _drawn(size: int, first: str, last: str) -> _Make:
+    """Words of letters drawn evenly from one alphabet."""
+
+    def make(text: str, rng: random.Random) -> Record:
+        made: list[str] = []
+        while sum(map(len, made)) + len(made) < size:
+            letters = (chr(rng.randint(ord(first), ord(last))) for _ in range(rng.randint(2, 9)))
+            made.append("".join(letters))
+        return record(put(text, " ".join(made), rng))
+
+    return make
+
+
+def _disorder(size: int) -> _Make:
+    """The text's own words with their letters in disorder."""
+
+    def make(text: str, rng: random.Random) -> Record:
+        words = re.findall(r"[^\W\d_]{2,14}", text) or ["nothing"]
+        made: list[str] = []
+        while sum(map(len, made)) + len(made) < size:
+            word = rng.choice(words).lower()
+            made.append("".join(rng.sample(word, len(word))))
+        return record(put(text, " ".join(made), rng))
+
+    return make
+
+
 def _random_cuts(size: int) -> _Make:
     """Pieces of the text's own words: what no rule about words can tell well."""
     return lambda text, rng: record(put(text, _cuts(text.split(), size, rng), rng))
@@ -492,6 +532,13 @@ def injections() -> tuple[Injection, ...]:
         made.append(
             Injection(f"salad: random cuts, {size}", "token_salad", 0.0, _random_cuts(size))
         )
+    for size in (30, 45, 60, 120, 300):
+        for script, (first, last) in DRAWN.items():
+            floor = 0.95 if size > _HARD_AT or script not in _HARD_DRAWN else 0.0
+            name = f"salad: drawn letters of {script}, {size}"
+            made.append(Injection(name, "token_salad", floor, _drawn(size, first, last)))
+        name = f"salad: letters in disorder, {size}"
+        made.append(Injection(name, "token_salad", 0.0, _disorder(size)))
     for script, (first, last, told_from) in ONE_SCRIPT.items():
         for size in (30, 60, 120, 300):
             made.append(
