@@ -2,8 +2,9 @@
 
 Seen: words of several writing systems spliced into one sentence, replacement characters and
 mojibake, control or unassigned characters, runs of unrelated symbols, sentence fragments and word
-pieces that no grammar allows, letters where their script forbids them, the words of the request
-misspelt in a call.
+pieces that no grammar allows, letters where their script forbids them or where no language strings
+them together, ideographs and syllables that nobody writes, the words of the request misspelt in a
+call.
 Why: attention that reads wrong entries, or a broken detokenizer, degrades words first.
 Confirm: repeat the request at temperature 0, alone: a model fault comes back, a cache fault does
 not.
