@@ -124,6 +124,9 @@ def _plain_is_call(subject: Subject, loose: list[Fragment]) -> bool:
         return True
     has_block = any(p.element == "block" for p in plain)
     has_parameter = any(p.element == "parameter" for p in plain)
+    if has_block and bool(offered) and all(p.closing for p in plain):
+        # Nobody closes a call and its block but who has opened them.
+        return has_parameter or any(p.element == "invoke" for p in plain)
     return bool(offered) and has_block and (bool(named) or has_parameter)
 
 
