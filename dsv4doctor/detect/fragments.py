@@ -106,7 +106,7 @@ def debris(text: Text) -> str | None:
         return None
     odd = list(_telling(text))
     told = sum(kind.weight for *_, kind in odd)
-    tongues = list(_foreign(prose, text.codes))
+    tongues = list(_foreign(prose, text.codes)) if text.words_may_tell else []
     # One alone is a name.
     if told < _DENSE_FLOOR and len(tongues) < 2:
         return None
