@@ -17,7 +17,7 @@ _WORD_CHARS = 24
 # One may be a mark of somebody's wit, or a trap that is talked about.
 _MIN_WORDS = 3
 # Latin letters and those of Cyrillic that look like them.
-_TWINS = dict(zip("aceopxyABEKMHOPCTX", "асеорхуАВЕКМНОРСТХ", strict=True))
+_TWINS = dict(zip("aceiopxyABEIKMHOPCTX", "асеіорхуАВЕІКМНОРСТХ", strict=True))
 
 
 def mixed_words(prose: str) -> tuple[int, int] | None:
@@ -25,6 +25,10 @@ def mixed_words(prose: str) -> tuple[int, int] | None:
     if not _TOUCHING.search(prose):
         return None
     found = [m for m in _MIXED.finditer(prose) if not _are_twins(m, prose)]
+    latin = {m.group() for m in found if m.group().isascii()}
+    if len(latin) == 1:
+        # Always the same letter: somebody's keyboard lacks its own.
+        found = [m for m in found if m.group() not in latin]
     words = {prose[max(0, m.start() - _WORD_CHARS) : m.start()].split()[-1:][0] for m in found}
     if len(words) < _MIN_WORDS:
         return None

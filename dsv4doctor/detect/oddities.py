@@ -58,7 +58,8 @@ PAIR_KINDS = (
     _kind(
         "article",
         1.0,
-        r"(?:the(?<![\w-]the)|an(?<![\w-]an)|a(?<![\w-]a)) "
+        # Pictures in signs have rows of `b a a c`.
+        r"(?:the(?<![\w-]the)|an(?<![\w-]an)|a(?<![\w-]a)(?<!\s\S a)) "
         rf"(?:{_any(_NEVER_AFTER_ARTICLE)})(?![\w'’.-])",
         cap=4,
     ),
@@ -67,7 +68,7 @@ PAIR_KINDS = (
         0.9,
         r"(?:the(?<![\w'-]the)|an(?<![\w'-]an)"
         # `( a : int, b : int )`
-        r"|a(?<![\w'-]a)(?<![(,] a)(?! =)) [:;,.=)>]+(?=[ \n])",
+        r"|a(?<![\w'-]a)(?<![(,] a)(?<!\s\S a)(?! =)) [:;,.=)>]+(?=[ \n])",
     ),
     _kind(
         "preposition",

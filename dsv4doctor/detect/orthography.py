@@ -32,7 +32,8 @@ _VOWEL_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x4C)}" for block in _
 _WHOLE_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x44)}" for block in _INDIC_BLOCKS)
 # Marks of scripts whose marks always follow a letter; a circle, quotation, tag or arrow shows them,
 # a stroke makes a range of characters of them.
-_MARKED = r"[\u0900-\u0dff\u0e80-\u109f\u1780-\u17d3]"
+# One vowel of Burmese is drawn, and typed on older keyboards, before its consonant.
+_MARKED = r"[\u0900-\u0dff\u0e80-\u1030\u1032-\u109f\u1780-\u17d3]"
 _SHOWN = "◌'\"‘“(/>→\\-"
 _ABUGIDA = (
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?![\s\u200c\u200d]|\Z)"

@@ -13,6 +13,8 @@ _MIN_PIECES = 14
 _MIN_KINDS = 6
 # Rows from which lines of one width are a picture.
 _MIN_ROWS = 4
+# Strokes that letters and boxes are drawn with, and their share of a picture.
+_STROKES, _DRAWN = "/\\_|@", 0.4
 _MARK = re.compile(r"(?<!\S)[^\w\s]{1,4}(?!\S)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Units may stand among the numbers.
@@ -41,7 +43,10 @@ def wordless(prose: str) -> tuple[int, int] | None:
 
 
 def _is_drawn(prose: str) -> bool:
-    """True for a picture in signs: most lines are as long as the others."""
+    """True for a picture in signs: strokes are most of it, or most lines are of one width."""
+    strokes = sum(map(prose.count, _STROKES))
+    if "\n" in prose and strokes >= _DRAWN * (len(prose) - prose.count(" ") - prose.count("\n")):
+        return True
     widths = [len(line) for line in prose.splitlines()]
     alike = max(map(widths.count, set(widths)), default=0)
     return len(widths) >= _MIN_ROWS and 2 * alike > len(widths)

@@ -209,6 +209,11 @@ STAYS_QUIET = {
     "blanks that do not break behind a letter": reply("aptituden käyttö komentoriviltä\xa0\xa0\xa0aptituden käyttö sisältää sisältöä."),
     "vowel signs in a lesson of typing": reply('<text x="80">ൌ</text>\n<text x="120">ൈ</text>\n<text x="165">ാ</text>', prompt="ok?"),
     "table of characters with arrows": reply("U+0D02→ം; # SIGN ANUSVARA\nU+0D03→ഃ; # SIGN VISARGA\nU+0D3E→ാ; # SIGN AA", prompt="ok?"),
+    "pixels": reply('"k k a a b $ ! 7 6 6 0 a a a b k 0 a a E 9 & x ~ z",\n"c b a a k a a D 6 v a a w Y O > a a c c",'),
+    "belarusian typed with a latin letter": reply("кiя якiя цi яны былi тут, калi iх нiхто не бачыў, i нiчога не сказалi."),
+    "tatar typed with a latin letter": reply("Тонgа, таш нgа, суннgан, янgа Зеландия, түнgәк кенgуру һәм манgал бар."),
+    "burmese with its vowel typed first": reply("ညာ\nေအာက်ခြေမှ ထိပ်၊ ဘယ်မှ ညာ\nေအာက်ခြေမှ ထိပ်၊ ညာမှ ဘယ်", prompt="ok?"),
+    "letters drawn with strokes": reply("  _  @\n ( ) @\n/ __|@\n\\_  \\@\n(___/@\n |_| @@\n _  _ @\n(_)/ )@\n  / / @\n / 1_ @\n/_/(_)@\n ,, @@\n)(   @ ! ? ;"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
