@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from detect_pieces import MIXES, strung
+
 Record = dict[str, Any]
 _Make = Callable[[str, random.Random], Record]
 
@@ -252,6 +254,10 @@ def _pieces(size: int) -> _Make:
         return record(put(text, " ".join(parts), rng))
 
     return make
+
+
+def _strung(pieces: list[str], size: int) -> _Make:
+    return lambda text, rng: record(put(text, strung(pieces, size, rng), rng))
 
 
 def _cuts(words: list[str], size: int, rng: random.Random) -> str:
@@ -539,6 +545,10 @@ def injections() -> tuple[Injection, ...]:
             made.append(Injection(name, "token_salad", floor, _drawn(size, first, last)))
         name = f"salad: letters in disorder, {size}"
         made.append(Injection(name, "token_salad", 0.0, _disorder(size)))
+        for mix, pieces, told_from in MIXES:
+            floor = 0.95 if told_from and size >= told_from else 0.0
+            name = f"salad: other word pieces, {mix}, {size}"
+            made.append(Injection(name, "token_salad", floor, _strung(pieces, size)))
     for script, (first, last, told_from) in ONE_SCRIPT.items():
         for size in (30, 60, 120, 300):
             made.append(
