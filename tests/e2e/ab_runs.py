@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cli_runs import COMMAND, Done, doctor
+from cli_runs import COMMAND, UNPACED, Done, doctor
 
 # A pool so small and a slack so short that a dozen sessions lose the race; no pacing.
 SMALL_RACE = (
     "--sessions", "12", "--warmup", "0",
     "--lab-option", "device-pages=120", "--lab-option", "slack-ms=0.1",
-    "--lab-option", "itl-ms=0", "--lab-option", "ttft-ms=0",
+    *UNPACED,
 )  # fmt: skip
 ON_OFF = ("--arm", "on:hicache=on", "--arm", "off:hicache=off")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ab_runs import SMALL_RACE, ab, blocks
-from cli_runs import doctor, repro
+from cli_runs import UNPACED, doctor, repro
 
 from dsv4doctor.lab.deployment import LabOptions, start_lab
 
@@ -19,8 +19,7 @@ SICK = "bf16-on"
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory):
     """The experiment of the case, as `dsv4doctor ab --json` runs it, but for the stream's pace."""
-    pace = ("--lab-option", "itl-ms=0", "--lab-option", "ttft-ms=0")
-    return ab(tmp_path_factory.mktemp("case"), *pace)
+    return ab(tmp_path_factory.mktemp("case"), *UNPACED)
 
 
 def test_the_case_is_found_by_its_own_experiment(case) -> None:
@@ -80,7 +79,7 @@ def test_a_vacuous_arm_is_undecided_and_never_compared(tmp_path: Path) -> None:
     """Three sessions fill no pool: HiCache is on, but no token ever comes back from the host."""
     done = ab(
         tmp_path, "--arm", "on:hicache=on", "--arm", "off:hicache=off", "--sessions", "3",
-        "--turns", "2", "--blocks", "1", "--warmup", "0",
+        "--turns", "2", "--blocks", "1", "--warmup", "0", *UNPACED,
     )  # fmt: skip
     assert done.code == 4, done.stderr
     assert done.document["verdict"] == "undecided"
@@ -97,7 +96,7 @@ def test_client_side_factors_are_proved_by_what_was_seen(tmp_path: Path) -> None
     done = ab(
         tmp_path, "--arm", "one:concurrency=1,aborts=off,stream=on",
         "--arm", "all:concurrency=4,aborts=off,stream=off", "--sessions", "4", "--turns", "2",
-        "--blocks", "1", "--warmup", "0", "--lab-option", "itl-ms=0",
+        "--blocks", "1", "--warmup", "0", *UNPACED,
     )  # fmt: skip
     for arm in done.body["arms"]:
         assert arm["verified"], arm["verification"]
@@ -107,7 +106,7 @@ def test_client_side_factors_are_proved_by_what_was_seen(tmp_path: Path) -> None
 def test_forced_misses_really_miss_and_hits_hit(tmp_path: Path) -> None:
     done = ab(
         tmp_path, "--arm", "miss:cache=miss", "--arm", "hit:cache=hit", "--sessions", "3",
-        "--turns", "3", "--blocks", "1", "--lab-option", "itl-ms=0", "--lab-option", "ttft-ms=0",
+        "--turns", "3", "--blocks", "1", *UNPACED,
     )  # fmt: skip
     cached = {"miss": 0, "hit": 0}
     for record in done.records():

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 import pytest
-from cli_runs import Done, repro
+from cli_runs import UNPACED, Done, repro
 
 SEED = "1"
 # The switch that makes pools so small that even short contexts are loaded late.
@@ -38,6 +38,8 @@ ARMS: dict[str, tuple[str, ...]] = {
     "fp8, larger batches": ("--lab-index-k", "fp8", *LARGER_BATCHES),
 }
 
+AS_A_PERSON_RUNS_IT = ("bf16", "gate")  # whose replies are compared with each other
+
 
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Done]:
@@ -48,7 +50,9 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Done]:
         if name not in kept:
             folder = tmp_path_factory.mktemp("arm")
             truth = ("--lab-option", f"ground-truth={folder / 'truth.jsonl'}")
-            kept[name] = repro(folder, "--sessions", "60", "--seed", SEED, *truth, *ARMS[name])
+            pace = () if name in AS_A_PERSON_RUNS_IT else UNPACED
+            flags = ("--sessions", "60", "--seed", SEED, *truth, *pace)
+            kept[name] = repro(folder, *flags, *ARMS[name])
         return kept[name]
 
     return run
