@@ -90,8 +90,6 @@ _NEGATION = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _LAST = 400
-# A reply that is hardly more than its promise.
-_SHORT = 120
 
 
 def last_sentence(text: str) -> str:
@@ -119,22 +117,11 @@ def is_doing(text: str, tools: Iterable[str] = ()) -> bool:
     if len(text) > _LAST:
         return False
     clause = text.strip()
-    if len(clause) <= _SHORT and announces_later(clause):
-        return True
     doing = _DOING.fullmatch(clause)
     if doing is None and (opening := _OWN_DOING.fullmatch(clause)):
         verb = opening[1].lower()
         doing = opening if any(verb.startswith(own[:-1]) for own in _verbs(tools)) else None
     return doing is not None and _FINITE.search(text) is None
-
-
-def announces_later(reply: str) -> bool:
-    """True for a short reply whose last sentence says what its writer will do, in a language that
-    has a word for the will."""
-    sentence = last_sentence(reply)
-    if _CONDITION.search(sentence) or _NEGATION.search(sentence) or _SPEECH.search(reply):
-        return False
-    return UNLESS.search(sentence) is None and WILL.search(sentence) is not None
 
 
 def _by_tool(sentence: str, tools: Iterable[str]) -> re.Match[str] | None:

@@ -77,12 +77,12 @@ ANNOUNCED = re.compile(
 # An auxiliary of the will and any infinitive, but for what one does with words or is.
 _WORDS_ONLY = (
     r"(?!(?:\w+ )?(?:explic|explir|expliqu|dec|diz|dir\b|dire|ayud|ajud|aid|cont|dar|donn|resum|résum|respond|répond|ser\b|estar|être|avoir|"
-    r"hab|ten|ter\b|poder|pouvoir|saber|savoir|erklär|sag|helf|geb|antwort|zusammenfass|förklar|svar|säg|uitleg|zegg|jelaskan|bantu|giải thích|giúp|nói|trả lời))"
+    r"hab|ten|ter\b|poder|pouvoir|saber|savoir|erklär|sag|helf|geb|antwort|zusammenfass|förklar|svar|säg|uitleg|zegg|wart|wacht|onthou|merk|denk|esper|attend|lembr|record|souven|tent|nhớ|đợi|vänt|jelaskan|bantu|giải thích|giúp|nói|trả lời))"
 )
 WILL = re.compile(
     rf"\b(?:voy a|vou|je vais|vado a|sto per) {_WORDS_ONLY}(?:\w+ )?(?:l['’])?\w+(?:[aei]r|er|ir|re|are|ere|ire)(?:l[aeo]s?|te|me)?\b"
-    rf"|\bich werde (?![^.!?\n]*\b(?:erklären|sagen|helfen|antworten|zusammenfassen|beschreiben)\b)[^.!?\n]{{3,80}}\w{{2,}}(?:en|ern|eln)\W*$|\b(?:ik ga|ik zal) {_WORDS_ONLY}[^.!?\n]{{3,80}}\w{{2,}}en\W*$"
-    rf"|\b(?:jag ska|jeg skal|jeg vil) {_WORDS_ONLY}\w+[ae]?\b|\b(?:saya akan|tôi sẽ) {_WORDS_ONLY}\w+"
+    rf"|\bich werde (?![^.!?\n]*\b(?:erklären|sagen|helfen|antworten|zusammenfassen|beschreiben|warten|merken|denken)\b)[^.!?\n]{{3,80}}\w{{2,}}(?:en|ern|eln)\W*$|\b(?:ik ga|ik zal) {_WORDS_ONLY}[^.!?\n]{{3,80}}\w{{2,}}en\W*$"
+    rf"|\b(?:jag ska|jeg skal|jeg vil) {_WORDS_ONLY}\w+[ae]?\b|\bsaya akan (?!mem(?:bantu|beri)|menjelas|menjawab)me\w+|\btôi sẽ {_WORDS_ONLY}\w+"
     r"|\b(?:już|zaraz|teraz) \w+ę\b|\bзараз \w+(?:ю|у)\b",
     re.IGNORECASE,
 )
