@@ -13,9 +13,9 @@ _SMALL_WORDS = (
     "as at be but have has these there can could when where if on in for or it he we you not all"
     " been more der ein eine für sich von wird oder aber auch kann bei nach wir durch um am im le"
     " la des est qui que sur par avec pas plus ce se du aux ses el del con por como pero más sus al"
-    " lo es che di non per della sono nel anche più una gli van voor met zijn ook maar naar door bij"
-    " deze não uma com são mas pelo também quando dos foi nie się jest na do że przez oraz od ale"
-    " och att är inte som för med av till den"
+    " lo es che di non per della sono nel anche più una gli van voor met zijn ook maar naar door"
+    " bij deze não uma com são mas pelo também quando dos foi nie się jest na do że przez oraz od"
+    " ale och att är inte som för med av till den"
 )
 SMALL_WORDS = _SMALL_WORDS.split()
 _WORD_PIECES = (
