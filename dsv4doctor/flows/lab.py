@@ -202,7 +202,7 @@ def engine_config(
         overlap_schedule=options.overlap_schedule,
         device_pages=device_pages,
         host_pages=int(device_pages * options.hicache_ratio),
-        **physics,  # type: ignore[arg-type]  # each value has its field's type, see cli.lab
+        **physics,  # type: ignore[arg-type]  # each value has its field's type, see cli.lab_serve
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dsv4doctor.cli.lab import serve
+from dsv4doctor.cli.lab_serve import serve
 from dsv4doctor.errors import UsageError
 from dsv4doctor.lab.http_json import BadRequest
 from dsv4doctor.lab.http_launch import LaunchOptions, resolve_index_k
