@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dsv4doctor.report.figures.svg import Boxes, Figure, drawing, label
 from dsv4doctor.report.marks import Family, family_of, letter_of
@@ -37,18 +37,7 @@ def session_grid(rows: Sequence[Row]) -> Figure | None:
     across = min(len(sessions), (_WIDTH - _LEFT) // width)
     band = turns * height + _BAND_GAP
     place = {session: position for position, session in enumerate(sessions)}
-    boxes, letters = Boxes(), []
-    for row in placed:
-        assert row.session is not None
-        assert row.turn is not None
-        down, right = divmod(place[row.session], across)
-        x = _LEFT + right * width
-        y = _TOP + down * band + row.turn * height
-        boxes.add(family_of(row), x, y, width - 1, height - 1)
-        if width >= _LETTER_FROM and letter_of(row):
-            letters.append(
-                label(x + (width - 1) / 2, y + height - 4, letter_of(row), "middle", "letter")
-            )
+    boxes, letters = _cells(placed, place, (width, height, across), band)
     bands = -(-len(sessions) // across)
     axes = _axes(sessions, turns, (width, height, across))
     summary = _summary(placed, len(sessions), turns)
@@ -67,6 +56,28 @@ def session_grid(rows: Sequence[Row]) -> Figure | None:
             "sessions": sessions,
         },
     )
+
+
+def _cells(
+    placed: Sequence[Row], place: Mapping[int, int], cell: tuple[int, int, int], band: int
+) -> tuple[Boxes, list[str]]:
+    """A box for each row, and its letter where there is room; `cell` is width, height, and how many
+    sessions stand side by side."""
+    width, height, across = cell
+    boxes = Boxes()
+    letters = []
+    for row in placed:
+        assert row.session is not None
+        assert row.turn is not None
+        down, right = divmod(place[row.session], across)
+        x = _LEFT + right * width
+        y = _TOP + down * band + row.turn * height
+        boxes.add(family_of(row), x, y, width - 1, height - 1)
+        if width >= _LETTER_FROM and letter_of(row):
+            letters.append(
+                label(x + (width - 1) / 2, y + height - 4, letter_of(row), "middle", "letter")
+            )
+    return boxes, letters
 
 
 _CURSOR = '<rect class="cursor" id="grid-cursor" x="-99" y="-99" width="0" height="0"/>'
