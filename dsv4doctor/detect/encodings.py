@@ -103,6 +103,8 @@ def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
             continue
         if len(run) < 4 and (not _in_word(text, *match.span()) or _is_spelt(run, text)):
             continue
+        if len(run) == 2 and _ends_capitals(text, match.start()):
+            continue
         if _decodes(run, "cp1252"):
             hits.append(match.span())
             if len(hits) >= 2:
@@ -121,6 +123,11 @@ def _is_spelt(run: str, text: str) -> bool:
     """True for two letters of which the second is one of the text's own language, as in `Úžasný`:
     it stands behind other letters far more often than behind this one."""
     return len(run) == 2 and run[1].isalpha() and text.count(run[1]) > 2 * text.count(run)
+
+
+def _ends_capitals(text: str, at: int) -> bool:
+    """True for the last letter of a word in capitals before a mark, as in `DÉCONSEILLÉ\u00a0:`."""
+    return text[at - 2 : at].isupper() and at > 1 and not text[at + 1].isalpha()
 
 
 def _in_word(text: str, start: int, end: int) -> bool:

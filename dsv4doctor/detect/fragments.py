@@ -80,6 +80,8 @@ _DENSE_KINDS = 2
 _LEAST_NEVER = 3
 # Weight from which fewer tell with marks alone: who speaks two languages mixes them.
 _TONGUE_LIMIT = 2.2
+# The same where but one word is written twice.
+_SLIP_LIMIT = 1.7
 # Weight that the telling kinds must bring before the supporting ones are looked for.
 _FLOOR = 1.4
 _DENSE_FLOOR = 0.6
@@ -92,7 +94,7 @@ _BRACKET_REACH = 400
 _BRACKET = re.compile(r"[()\[\]{}]")
 # Characters around a find in which words of language and grammar say that words are shown there.
 _NAMED_WITHIN = 48
-# An ending that stands by itself this often, and no other, is a word of the text's language.
+# An ending or a small word that comes this often, and hardly another, is the text's own.
 _OWN_WORD = 3
 
 # start, end, kind
@@ -107,7 +109,9 @@ def debris(text: Text) -> str | None:
     odd = list(_telling(text))
     told = sum(kind.weight for *_, kind in odd)
     tongues = list(_foreign(prose, text.codes)) if text.words_may_tell else []
-    # One alone is a name.
+    if own := _own_words([prose[at:end] for at, end, _ in tongues]):
+        tongues = [o for o in tongues if prose[o[0] : o[1]] not in own]
+        odd = [o for o in odd if o[2] is not SWITCH]
     if told < _DENSE_FLOOR and len(tongues) < 2:
         return None
     for kind in SUPPORTING_KINDS:
@@ -134,6 +138,14 @@ def debris(text: Text) -> str | None:
     return f"broken sentences at {begin}: {shown[:160]}"
 
 
+def _own_words(foreign: list[str]) -> set[str]:
+    """Small words of other languages that are the text's own: they come again and again, and are
+    most of those that seem foreign."""
+    counts = Counter(foreign)
+    least = _OWN_WORD if len(counts) > 1 else 2
+    return {word for word, count in counts.items() if least <= count and len(foreign) <= 2 * count}
+
+
 def _crowd(odd: list[_Odd], limit: float) -> tuple[int, int] | None:
     """Where oddities crowd in two lines: first and last of them."""
     best, begin, end = _heaviest(
@@ -152,12 +164,20 @@ def _dense_crowd(odd: list[_Odd], prose: str, limit: float) -> tuple[int, int] |
     kinds = set(inside)
     if best < limit or not kinds & WORD_KINDS:
         return None
+    if best < _SLIP_LIMIT and _is_slip([o for o in thick if begin <= o[0] <= end], prose):
+        return None
     if _is_faint(kinds, best) and _never_heard(odd, begin, end) < _LEAST_NEVER:
         return None
     alone = kinds & {NEVER, NEVER_TONGUES, BESIDE, HUNG} or any(
         inside.count(kind) >= least for kind, least in LEAST.items()
     )
     return (begin, end) if len(kinds) >= _DENSE_KINDS or alone else None
+
+
+def _is_slip(found: list[_Odd], prose: str) -> bool:
+    """True where the only word that tells is one written twice: a slip of the pen."""
+    words = [prose[at:end].split() for at, end, kind in found if kind in WORD_KINDS]
+    return len(words) == 1 and len(words[0]) == 2 and len({*words[0]}) == 1
 
 
 def _is_faint(kinds: set[Kind], weight: float) -> bool:

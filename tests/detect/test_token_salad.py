@@ -167,6 +167,17 @@ STAYS_QUIET = {
     "letters of czech that look like torn bytes": reply(
         "Pratchett napsal knihu Úžasný Mauric. Může každý, kdo ji čte, žít též úžasně? Úžasný nápad, žádné žerty."
     ),
+    "capitals before a mark": reply("DÉCONSEILLÉ\xa0: cette clé est DÉCONSEILLÉ\xa0: voir plus bas. Roura je PŘEDVINUTA… PŘEDVINUTÍ…"),
+    "a noun that is a small word elsewhere": reply(
+        "Emitir som quando uma tecla é aceite\nEmitir som quando uma tecla é rejeitada\nEmitir som quando uma função muda"
+    ),
+    "an english noun that is a small word elsewhere": reply(
+        "| 0 | for system or well-known door services it would be beneficial |\n| 1 | to have a door call and a door return wrapper |"
+    ),
+    "marks explained with a small word": reply(
+        "( ou \\( sem par\n) ou \\) sem par\n[, [^, [:, [., ou [= sem par\n\\{ sem par\nUso: sed [OPÇÃO]..."
+    ),
+    "one word written twice": reply("ctxt:a void * but the the XSLT transformation context actually"),
     "table of characters": reply("Sample: ÄÜö¿¡¢£¤¥¦§¨©ª«¬®¯°±²³´µ¶·¸¹º»¼½¾¿ is printed."),
     "symbols named": reply("These symbols are allowed too: § ¶ † ‡ ® ¬ ¤ ¦ © ° and µ."),
     "table of endings": reply("SFX 12 Y 1\nSFX 12 0 ිතුරු .\nSFX 13 Y 1\nSFX 13 0 ාව .\nSFX 14 0 ෙන් .", prompt="ok?"),
