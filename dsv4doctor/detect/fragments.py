@@ -80,7 +80,7 @@ _DENSE_KINDS = 2
 _LEAST_NEVER = 3
 # Weight from which fewer tell with marks alone: who speaks two languages mixes them.
 _TONGUE_LIMIT = 2.2
-# The same where but one word is written twice.
+# The same where it may be a slip of the pen.
 _SLIP_LIMIT = 1.7
 # Weight that the telling kinds must bring before the supporting ones are looked for.
 _FLOOR = 1.4
@@ -175,9 +175,16 @@ def _dense_crowd(odd: list[_Odd], prose: str, limit: float) -> tuple[int, int] |
 
 
 def _is_slip(found: list[_Odd], prose: str) -> bool:
-    """True where the only word that tells is one written twice: a slip of the pen."""
-    words = [prose[at:end].split() for at, end, kind in found if kind in WORD_KINDS]
-    return len(words) == 1 and len(words[0]) == 2 and len({*words[0]}) == 1
+    """True where the only word that tells is one written twice, or stands beside a mark that the
+    sentence is about; and for a variable or two between words of one language."""
+    told = [o for o in found if o[2] in WORD_KINDS]
+    if {kind for *_, kind in found} == {SWITCH}:
+        return True
+    if len(told) > 1:
+        return False
+    at, end, kind = told[0]
+    words = prose[at:end].split()
+    return kind is BESIDE or (len(words) == 2 and len({*words}) == 1)
 
 
 def _is_faint(kinds: set[Kind], weight: float) -> bool:
@@ -269,6 +276,9 @@ def _by_the_words(prose: str, codes: bytes, *, odd: bool) -> Iterator[_Odd]:
 def _foreign(prose: str, codes: bytes) -> Iterator[_Odd]:
     if may_switch(codes):
         for clause in islice(foreign_words(prose), _MAX_FOUND):
+            words = [prose[start:end] for start, end in clause]
+            if max(map(len, words)) == len("en") and words == sorted(words) and words[1:]:
+                continue  # a list of languages' codes
             kind = TONGUES if len(clause) >= LEAST_TONGUES else TONGUE
             yield from ((start, end, kind) for start, end in clause)
 

@@ -42,7 +42,7 @@ def _by_first_letter(words: Iterable[str]) -> str:
     for word in sorted(words, key=len, reverse=True):
         rest.setdefault(word[0], []).append(re.escape(word[1:]))
     return "|".join(
-        rf"{letter}(?<![\w'’./_-]{letter})(?:{'|'.join(ends)})" for letter, ends in rest.items()
+        rf"{letter}(?<![\w'’./_$@%-]{letter})(?:{'|'.join(ends)})" for letter, ends in rest.items()
     )
 
 

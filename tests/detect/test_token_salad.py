@@ -177,6 +177,10 @@ STAYS_QUIET = {
     "marks explained with a small word": reply(
         "( ou \\( sem par\n) ou \\) sem par\n[, [^, [:, [., ou [= sem par\n\\{ sem par\nUso: sed [OPÇÃO]..."
     ),
+    "codes of languages": reply("my %LocaleFile = map { ($_, $_) } qw(\n   af ar as az be bn ca cs cu cy da dsb ee eo es et fa\n);"),
+    "marks named in a sentence": reply("Which { matches the\n} you typed. A missing ) and ; also cause extra indent. Thus look again."),
+    "an arrow in code": reply("// for comparing nodes\nconst mismatch = (a, b) => a && b && a !== b\n\n// this.tree => the root node for the tree"),
+    "variables that are small words": reply("my($dd,$di) = stat($1);\nif (defined $pd and defined $dd and $di ne $pi and $dd == $pd) {"),
     "one word written twice": reply("ctxt:a void * but the the XSLT transformation context actually"),
     "table of characters": reply("Sample: ÄÜö¿¡¢£¤¥¦§¨©ª«¬®¯°±²³´µ¶·¸¹º»¼½¾¿ is printed."),
     "symbols named": reply("These symbols are allowed too: § ¶ † ‡ ® ¬ ¤ ¦ © ° and µ."),

@@ -38,6 +38,8 @@ MIN_CHARS, MAX_CHARS = 160, 4000
 PIECES_PER_FILE = 6
 FILES_PER_KIND = 900
 
+# A piece cut inside a fence is closed, as a model that stops there closes it.
+_FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 _ROFF = re.compile(r"\\f(?:\[[^\]]*\]|\(..|.)|\\s[+-]?\d|\\[&|^%]|\\\*\[[^\]]*\]")
 
 
@@ -222,6 +224,8 @@ def _pieces(kind: str, source: str, text: str, rng: random.Random) -> Iterator[P
             size += len(lines[at]) + 1
             at += 1
         piece = "\n".join(taken).strip("\n")
+        if len(_FENCE.findall(piece)) % 2:
+            piece += "\n```"
         if len(piece) >= MIN_CHARS:
             yield Piece(kind, source, piece[: 4 * MAX_CHARS])
         if at >= len(lines):
