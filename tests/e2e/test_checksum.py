@@ -148,7 +148,7 @@ def test_a_python_that_is_not_there_is_named():
         (("--remote-prefix", "docker 'exec"), "--remote-prefix"),
         (("--ssh-host", "-oProxyCommand=touch /tmp/x"), "names no host"),
         (("--ssh-hosts", "/nope"), "--ssh-hosts /nope"),
-        (("race", "--depths", "0"), "--depths '0'"),
+        (("race", "--depths", "0"), "--depths: 0 is not 1 to"),
         (("compare", "/nope.pt"), "two files"),
         (("compare", "/nope.pt", "/nope2.pt"), "/nope.pt: no such file"),
         (("selftest", "--index-k", "fp7"), "fp7"),
