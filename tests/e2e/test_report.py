@@ -272,7 +272,6 @@ def test_a_run_of_another_command_is_told_too(tmp_path: Path) -> None:
         ((CORRUPTED, CLEAN, "--format", "csv"), 2, "one run"),
         ((CORRUPTED, "--output", "no/such/folder.txt"), 3, "there is no directory no/such"),
         ((CORRUPTED, "--output", "reports"), 3, "it is a directory"),
-        ((CORRUPTED, "--json", "--output", "-"), 2, "both want stdout"),
         ((), 2, "RUN_DIR"),
     ],
 )
@@ -284,6 +283,12 @@ def test_what_cannot_be_done_is_said_in_two_lines(
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert "try: " in done.stderr
+
+
+def test_two_documents_on_stdout_are_none(bench: Path) -> None:
+    done = report(bench, CORRUPTED, "--json", "--output", "-")
+    assert (done.code, json.loads(done.stdout)["verdict"]) == (2, "usage")
+    assert "both want stdout" in done.stderr
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
