@@ -22,7 +22,7 @@ _SETS = {
     _HANGUL: (("euc-kr", range(0xB0, 0xC9)),),
 }  # fmt: skip
 # So many rare characters in a stretch of so many, which they are this share of, are nobody's.
-_STRETCH, _LEAST, _SHARE = 40, 8, 0.4
+_STRETCH, _LEAST, _SHARE = 40, 7, 0.38
 # A list in the order of its codes has this share of steps upward at least.
 _UPWARD = 0.8
 _RUNS = {(first, last): re.compile(f"[{first}-{last}]{{2,}}") for first, last in _SETS}
