@@ -90,7 +90,10 @@ ALSO = {
     "en": "come care am die man pro sit hat men her van den sur con pour fin tout son mas sin hay"
     " ni bin ist war wider also bei nun ya mi ha et al via per ex de la le en du a do no on",
     "fr": "sur par car or on des ses mes son main pour ni",
-    "de": "da am an in im so war also ja per pro",
+    "de": "da am an in im so war also ja per pro will man",
+    "nl": "wie al los man na",
+    "sv": "se ser om",
+    "pl": "sie moze sa ich nia",
     "es": "el sin con son era ni",
 }
 # Languages with fewer words say nothing.

@@ -13,9 +13,9 @@ from __future__ import annotations
 PARTS = """
 -
 af an ast az br ca da en eo es eu fr gl is li nl no oc sv tr wa: en
-af an ast bs cs eo es fi fr fur gl hr ia it nso oc pt ro sl sq xh: se
+af an ast bs cs eo es fi fr fur gl hr ia it nso oc pt ro sl sq sv xh: se
 af an da en ga gd gl nds pt zh: as
-af ast bs cs ga gd gl hr nso pl pt sk sl tl xh: na
+af ast bs cs ga gd gl hr nl nso pl pt sk sl tl xh: na
 af ast de en fur gd sk sl vi wa: so
 af az de en fur ga ia it li nds nl sc sl sv vi zh: in
 af br nds nl: het
@@ -34,9 +34,10 @@ an ast br ca cy es fr fur gl ia it lv nds oc ro: un
 an ast ca da en eo es fr fur ga gl hu ia ku li nds nl no oc pt ro sc sv tr: de
 an ast ca en eo es fr fur it nso oc ro: la
 an ast ca es gl oc pt: dos
+an ast ca es it oc: una
 an ast es gl: pero
 an ast es gl ia pt: como
-an ast es gl oc: los
+an ast es gl nl oc: los
 an ca en es et fi fur ga gd gl lg lv pt tr wa zh: no
 an cy en gd gl pt: os
 an en fr gd: has
@@ -59,9 +60,9 @@ ca fr: nous
 crh cs ku tr: ve
 crh id ms nl tr uz: dan
 crh pl tr: ile
+cs da de en es et fi fr ga id it nl pl pt sv tr zh: if
 cs da en hr lv nds no pl sk sl zh: to
 cy da en no tl zh: at
-da de en es fr ga id it nl pl pt sv zh: if
 da de en eu ga no sv tr: den
 da de nds nl: der
 da de no sv: dem
@@ -78,11 +79,13 @@ da no sv: ett på som
 de: auch auf dann durch einem einen oder sich sind unter von wird zur über
 de en fr nl pt sv zh: when
 de en nds: ist
+de en zh: will
 de es nds pl: zu
 de ga gd nds: nach
 de gl nds pt: das
-de li: eine wie
+de li: eine
 de li nds: mit
+de li nl: wie
 de ms: zum
 de nds: im nicht und wenn
 de nds nl: werden
@@ -104,7 +107,7 @@ en sl zh: more
 en tl zh: may
 en tr zh: not
 en xh: into
-en zh: after and should that the their there this what which will with your
+en zh: after and should that the their there this what which with your
 es: luego muy ustedes
 es gl pt: está
 es gl pt ro: este
@@ -133,8 +136,10 @@ tr: değil için olarak
 
 de
 cy de: wir
+cy de en ga gd: am
 de: aber aus bis damit daß diese dieser einer gegen haben ihr ihre kann können ohne seine sowie weil welche wurde wurden zwischen
-de nds: dass dieses für kein keine mehr sein sie
+de en: hat
+de nds: dass dieses für kein keine mehr sein
 
 nl
 af li nl: aan dit
@@ -150,6 +155,7 @@ en ga: until
 en zh: before must other unless without you
 
 fr
+en fr: tout
 fr: après avant avoir comme donc elle fait ils leurs lorsque même notre où peut sans sous tous toute très votre être
 fr fur lv: par
 
@@ -158,6 +164,7 @@ pl: być czy gdy jego jeśli już która który których lub może można przed 
 
 it
 ast it: nel
+en fur it wa: come
 fur it: dopo ogni
 it: agli dalla degli dei dello dove essere può quello questa questi senza sulla suo tutti viene
 
@@ -169,12 +176,13 @@ id
 id: bisa
 id ms: adalah akan atau dalam dari dengan ini itu jika oleh pada tidak untuk yang
 
-cs
-cs: být jen již jsou která které který může nebo není podle pokud při také
-
 ro
+en ro: care
 fur ro: pe prin
 ro: această acest cea cu că dacă după fără nu poate în între
+
+cs
+cs: být jen již jsou která které který může nebo není podle pokud při také
 
 fi
 cy et fi: ei
@@ -186,17 +194,19 @@ gd vi: cho
 vi: các có của không là một này trong và với được để
 
 pt
+en pt: em
 ga gd pt: suas
 pt: depois ela isso já lhe muito pela pelos umas uns
+
+da
+da: bliver bruges gennem havde hvad jeg meget mellem sine uden
+da en: sit
 
 tr
 az tr: daha olan sonra
 crh tr: hem
 ga tr: ama
 tr: ancak gibi göre tüm veya çok
-
-da
-da: bliver bruges gennem havde hvad jeg meget mellem sine uden
 
 da no
 da no: denne dette disse hvis hvor når også skal ved
@@ -225,7 +235,6 @@ an ast br en es fr fur gl ia oc tr: son
 an ast ca es fr gl ia oc pt: que
 an ast ca es gl oc pt: cada
 an ast ca es gl pt: sobre
-an ast ca es it oc: una
 an ast en es gl ia it vi: con
 an ast eo es gl pt: por
 an ast es gl pt: porque
@@ -237,7 +246,7 @@ an da en es ga gd ia no sv: sin
 an en gd oc pt: mas
 an es gl ia it oc xh: lo
 ast br cy ga gl lt nl pt ro sk vi: ca
-ast ca es gl ia ku pt: ser
+ast ca es gl ia ku pt sv: ser
 ast ca es ia it oc wa: del
 ast de fr ro: au
 ast eo es: estos
@@ -259,7 +268,7 @@ bs cs hr lv pl sk: bez
 bs cs hr pl sk sl: od pod za
 bs cs pl: jako
 bs es hr: unos
-bs fr ga gd nso sc sk tl: sa
+bs fr ga gd nso pl sc sk tl: sa
 bs it ro: prima
 ca de es fr ia li oc: es
 ca de et fi lv oc: ja
@@ -280,12 +289,10 @@ cs pl: jak
 cs pl ro sk: ale
 cs pl sk: jej
 cs sk sl: že
-cy de en ga gd: am
 cy en eo es fr sl sv tl: ni
-cy eo et fi fur ga hu ia it lg lt ro sl: ai
+cy en eo et fi fur ga hu ia it lg lt ro sl: ai
 cy eo fur it vi: tra
 da de eo hr it no pl sv tr vi zh: vi
-da en: sit
 da en id nl no sv: men
 da en no sv: under
 da eo fi no: kun
@@ -293,23 +300,19 @@ da it no: fra
 da ku ro sv: din
 da no sv: eller har skulle så
 da sv: blev efter
-de en: hat
 de en lt: bei
 de eo: nur
 de is nds pt: um
 de li nds no: ein
+de nds pl: sie
 de nl: andere noch
 de ro: vor
 en eo fr gl ia: sur
+en eo it lv ms: ed
 en es vi: hay
-en fr: tout
-en fur it wa: come
-en pt: em
-en ro: care
 eo es: estas
 eo fi gl: sen
 eo it: stato
-eo it lv ms: ed
 es gl: están
 es gl ia pt: desde
 es gl pt: todo todos
