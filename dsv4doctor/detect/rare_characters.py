@@ -9,7 +9,6 @@ syllables are. Lists of characters stand in their order, or one by one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -28,40 +27,39 @@ _UPWARD = 0.8
 _RUNS = {(first, last): re.compile(f"[{first}-{last}]{{2,}}") for first, last in _SETS}
 
 
-@lru_cache(maxsize=2)
-def _common(script: tuple[str, str]) -> frozenset[str]:
+@lru_cache(maxsize=1)
+def _common() -> frozenset[str]:
     found = set[str]()
-    for name, first_bytes in _SETS[script]:
-        for first in first_bytes:
-            for second in range(0x40, 0xFF):
-                found.update(bytes((first, second)).decode(name, "ignore"))
-    return frozenset(char for char in found if script[0] <= char <= script[1])
+    for sets in _SETS.values():
+        for name, first_bytes in sets:
+            for first in first_bytes:
+                for second in range(0x40, 0xFF):
+                    found.update(bytes((first, second)).decode(name, "ignore"))
+    return frozenset(found)
 
 
-def rare_run(text: str, signs: Iterable[str]) -> tuple[int, int] | None:
+def rare_run(text: str, signs: frozenset[str]) -> tuple[int, int] | None:
     """Where rare ideographs or syllables crowd; `signs` are the text's distinct characters."""
+    others = signs - _common()
+    if len(others) < _LEAST:
+        return None
     for script in _SETS:
         first, last = script
-        rare = {c for c in signs if first <= c <= last} - _common(script)
+        rare = {char for char in others if first <= char <= last}
         if len(rare) >= _LEAST and (found := _crowd(text, script, rare)):
             return found
     return None
 
 
 def _crowd(text: str, script: tuple[str, str], rare: set[str]) -> tuple[int, int] | None:
-    """The first stretch that rare characters are enough of."""
-    places = list(_places(text, script))
-    marked = [n for n, (_, char) in enumerate(places) if char in rare]
+    """The first stretch that rare characters are enough of, each beside another of its script."""
+    marked = [match.start() for match in re.finditer(f"[{''.join(sorted(rare))}]", text)]
     for begin, end in zip(marked, marked[_LEAST - 1 :], strict=False):
-        near = places[end][0] - places[begin][0] < _STRETCH
-        if near and _SHARE * (end - begin + 1) <= _LEAST:
-            row = [char for _, char in places[begin : end + 1]]
-            if sum(a < b for a, b in pairwise(row)) < _UPWARD * (len(row) - 1):
-                return places[begin][0], places[end][0] + 1
+        if end - begin < _STRETCH:
+            near = text[max(0, begin - 1) : end + 2]
+            row = [char for run in _RUNS[script].findall(near) for char in run]
+            enough = max(_LEAST, _SHARE * len(row)) <= sum(char in rare for char in row)
+            upward = sum(a < b for a, b in pairwise(row))
+            if enough and upward < _UPWARD * (len(row) - 1):
+                return begin, end + 1
     return None
-
-
-def _places(text: str, script: tuple[str, str]) -> Iterator[tuple[int, str]]:
-    """Every character of a script that stands beside another one, and where."""
-    for run in _RUNS[script].finditer(text):
-        yield from enumerate(run[0], run.start())
