@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -107,3 +108,14 @@ def test_many_texts_at_once_are_read_as_one_by_one() -> None:
     ]
     rng.shuffle(texts)
     assert latin_suspects(texts) == [latin_suspects([text])[0] for text in texts]
+
+
+def test_long_lines_beside_each_other_are_read_once() -> None:
+    rng = random.Random(5)
+    words = ["".join(rng.choice("zqxjkvwb") for _ in range(6)) for _ in range(70_000)]
+    # Commas explain every row, and each asks whether the line next to it begins alike.
+    line = "row " + ", ".join(words)
+    text = f"{line}\n{line}\n"
+    started = time.process_time()
+    assert _row(text) is None
+    assert time.process_time() - started < 10
