@@ -29,7 +29,7 @@ from dsv4doctor.dsml.tolerant import Form
 from dsv4doctor.label import Label
 
 _TAG = re.compile(
-    r"</?(?:\w{1,12}[:_]|ant)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|inner_monologue)>|<\s?/?\s?think\s?>|◁/?think▷|"
+    r"</?(?:\w{1,12}[:_]|ant)?(?:think(?:ing)?|thoughts?|reasoning|scratchpad|inner_monologue)>|<\s?/?\s?think(?:ing)?\s?>|</thin(?:k(?:ing?)?)?(?=\s)|◁/?think▷|"
     r"\[/?THINK\]|<\|(?:begin|end)_of_(?:thought|reasoning|thinking)\|>|<\|/?think\|>|</?(?:think|thinking)$|"
     r"&lt;/?think(?:ing)?&gt;",
     re.IGNORECASE,
@@ -42,11 +42,11 @@ _EDGE_CLOSER = re.compile(r"\A\s*</think(?:ing)?>|</think(?:ing)?>\Z")
 # Every tag begins with one of these.
 _OPENERS = frozenset("<◁[&")
 # No tag without one of each: found at memory speed, they keep the pattern off healthy text.
-_HINTS = ("hink", "HINK", "hought", "easoning", "cratchpad", "onologue")
+_HINTS = ("hink", "</thin", "HINK", "hought", "easoning", "cratchpad", "onologue")
 _ENDS = (
-    "hink>", "hink >", "hinking>", "HINK>", "HINKING>", "HINK]", "hink|>", "hink▷", "hink&gt;", "hinking&gt;",
+    "hink>", "hink >", "hinking>", "hinking >", "HINK>", "HINKING>", "HINK]", "hink|>", "hink▷", "hink&gt;", "hinking&gt;",
     "hought>", "houghts>", "hought|>", "hinking|>", "easoning>", "easoning|>", "cratchpad>",
-    "onologue>", "<think", "</think",
+    "onologue>", "<think", "</thin",
 )  # fmt: skip
 _THE_USER = re.compile(
     r"\bthe user (?:wants|asks|asked|is asking|says|said|needs|has asked|just|would like|requested|is requesting)\b"

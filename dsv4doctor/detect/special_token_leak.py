@@ -25,7 +25,7 @@ from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.label import Label
 
 # DeepSeek's own: full-width bars around words joined by low blocks. DSML is `dsml_leak`'s.
-_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<\[(?:[A-Za-z0-9]+▁|(?i:begin|end|start|bos|eos|pad|unk|mask|fim|im|tool|plhd\d*)_)[\w▁]{1,60}\]>|\][~!]b[\[\]]|\[e~\["
+_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z▁][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<｜(?:begin|end)▁[a-z▁]{0,24}(?=[\s,.;:!?])|<\[(?:[A-Za-z0-9]+▁|(?i:begin|end|start|bos|eos|pad|unk|mask|fim|im|tool|plhd\d*)_)[\w▁]{1,60}\]>|\][~!]b[\[\]]|\[e~\["
 # The family `<|word|>`: ChatML, Llama 3, GLM, Phi, Kimi, harmony, Command R, made-up ones too.
 # One plain word may be a nickname in a chat (`<|anna|>`): only those of known templates count.
 _PLAIN_WORDS = (
@@ -67,6 +67,13 @@ _EDGE = re.compile(
     r"(?:</s>|<pad>|<unk>|<mask>|\[PAD\]|\[UNK\]|\[SEP\]|\[CLS\]|\[EOS\]|\[BOS\])\s*$"
 )
 _ROW = re.compile(r"(?:(?:</?s>|<pad>|<unk>|\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\])\s?){3,}")
+# The token for a word out of the vocabulary, where nothing speaks of vocabularies; a corpus is full
+# of it.
+_UNKNOWN = re.compile(r"(?<=\s)<unk>(?=[\s,.;])")
+_SPEAKS_OF_MODELS = re.compile(
+    r"token|vocab|embed|corp(?:us|ora)|\boov\b|\bmodel|data ?set|perplex|unknown", re.IGNORECASE
+)
+_MOST_UNKNOWN = 3
 # One of these is in every token. By the character that they begin with, since a pattern that begins
 # with one is searched for fastest.
 _HINTS = {
@@ -127,7 +134,13 @@ def _first(text: Text) -> tuple[int, int] | None:
         found = pattern.search(source, start)
         if found and not text.code.covers(found.start()) and not _closes_html(body, found.group()):
             return found.span()
-    return None
+    return _unknown_word(text) if "<unk>" in body else None
+
+
+def _unknown_word(text: Text) -> tuple[int, int] | None:
+    found = [m.span() for m in _UNKNOWN.finditer(text.text) if not text.code.covers(m.start())]
+    few = 0 < len(found) <= _MOST_UNKNOWN
+    return found[0] if few and not _SPEAKS_OF_MODELS.search(text.text) else None
 
 
 def _closes_html(text: str, token: str) -> bool:

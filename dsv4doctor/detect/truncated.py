@@ -58,6 +58,16 @@ _NEVER_LAST = re.compile(
 )
 # A bracket that opens a remark, and no end of anything behind it.
 _OPEN_BRACKET = re.compile(r"(?:\S+ ){6}.*\w \([A-Za-z][^()]{8,}[a-z]$")
+# A bracket that opens, and nothing in it: in a language that does not end its jokes with one.
+_OPENED = re.compile(r"(?:\S+ ){4}[^\u0400-\u04ff]*\w \($")
+_SPEAKS_OF_TICKS = re.compile(
+    r"tick\b|ticks\b|grave|accent|quot|bracket|parenthes|character|symbol|key\b", re.IGNORECASE
+)
+# A list that goes on with a number and nothing behind it.
+_EMPTY_ITEM = re.compile(r"\n[ \t]{0,8}(\d{1,2})([.)])$")
+# Chinese that ends on a comma after a clause and more before it: no verse, no salutation.
+_CHINESE_COMMA = re.compile(r"[\u4e00-\u9fff][，。；].{0,40}[\u4e00-\u9fff]{4}[，、]$")
+_MIN_CHINESE = 16
 # How far back a sentence without an end is read.
 _REACH = 140
 # An object of JSON from its first key on, or a list of them; and a fence with its language.
@@ -102,11 +112,14 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
         yield _seen("content", f"an error line follows the text, {span(tail, *error.span())}")
         return
     if what := _open_code(subject, text):
-        yield _seen("content", f"{what}, {span(tail, max(0, len(tail) - 60), len(tail))}")
+        yield _seen("content", f"{what}, {span(tail, *_last(tail))}")
         return
     last_line = tail.rsplit("\n", 1)[-1]
+    if _opens_nothing(text) and not _SPEAKS_OF_TICKS.search(f"{subject.prompt}\n{tail}"):
+        yield _seen("content", f"opens what it does not fill, {span(tail, *_last(tail))}")
+        return
     # One paragraph of prose only: titles, verses and code may end on any word.
-    if "\n" not in text and (match := _DANGLING_CHINESE.search(last_line[-_REACH:])):
+    if "\n" not in text and (match := _dangling_chinese(last_line[-_REACH:])):
         yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
         return
     if "\n" in text.strip() or not text[:1].isupper():
@@ -121,6 +134,33 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
         return
     if match := _DANGLING.search(last_line[-_REACH:]):
         yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
+
+
+def _last(tail: str) -> tuple[int, int]:
+    return max(0, len(tail) - 60), len(tail)
+
+
+def _opens_nothing(text: str) -> bool:
+    """True for a text that ends right behind what opens inline code, a remark or an item of its
+    list."""
+    end = text[-1:]
+    if end == "`":
+        line = text[text.rfind("\n") + 1 :]
+        return line[-2:-1] in (" ", "(") and line.count("`") % 2 == 1 and len(line) > _MIN_WORDS
+    if end == "(":
+        return "\n" not in text and text[0].isupper() and _OPENED.match(text) is not None
+    if end not in (".", ")") or not (item := _EMPTY_ITEM.search(text, max(0, len(text) - 16))):
+        return False
+    # The item before it has its words.
+    number = int(item[1]) - 1
+    before = re.compile(rf"^[ \t]{{0,8}}{number}{re.escape(item[2])} [^\n]*\w", re.MULTILINE)
+    return number > 0 and before.search(text) is not None
+
+
+def _dangling_chinese(line: str) -> re.Match[str] | None:
+    if len(line) < _MIN_CHINESE or not line.endswith(("，", "、")):
+        return _DANGLING_CHINESE.search(line)
+    return _CHINESE_COMMA.search(line)
 
 
 def _open_code(subject: Subject, text: str) -> str | None:
