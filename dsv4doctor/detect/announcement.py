@@ -43,6 +43,15 @@ _ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _INTENDS = re.compile(_INTENT, re.IGNORECASE)
+# A promise to do something to something now, with any verb but those of words and of rest.
+_DOES_NOW = re.compile(
+    rf"{_CLAUSE}(?:let me|i['’]?ll|i will|i(?:['’]m| am) going to) "
+    r"(?!(?:explain|tell|say|answer|describe|summari[sz]e|stop|wait|leave|be|go|give|show|ask|assume|admit|skip|keep|"
+    r"take|hand|repeat|think|name|list|discuss|mention|note|present|introduce|share|let|make|do|have|see|move|return|consider|"
+    r"accept|pass|love|need|want|turn to|turn this|put it|put this|use|call)\b)[a-z]+ (?:up |off |out )?(?:it|them|that|this|those|these|the|your|an?) "
+    r"(?:[^.!?:;\n]{0,60} )?now\W{0,3}$",
+    re.IGNORECASE,
+)
 _PIECE = re.compile(r"[A-Z]?[a-z]{2,}")
 # What is done to something, by a verb that only the offered tools make one of doing.
 _OBJECT = (
@@ -88,6 +97,13 @@ _NEGATION = re.compile(
     r"will not|do not|did not|(?:i must|i have to) (?:say|admit))\b|不需要|无需|不用",
     re.IGNORECASE,
 )
+# A call that is thought of and let be.
+_WEIGHED = re.compile(
+    r"\b(?:could|would|might) (?:also |just |again |simply |of course )?(?:call|use|invoke|run|try|query)\b(?![^.!?\n]*[.!?]\W*(?:let|i['’]ll|so i))|"
+    r"\bno (?:\w+ ){0,2}(?:calls?|tools?|lookups?|searche?s?) (?:is|are) (?:needed|necessary|required)|\b(?:unnecessary|not necessary|not needed|redundant|"
+    r"already (?:there|here|known|given|have)\b(?![^\n]*\b(?:call|use|invoke|run|query)\b))|\b(?:rather than|instead of) (?:call|us|invok|runn|query)ing",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _LAST = 400
 
@@ -106,6 +122,8 @@ def announces_action(sentence: str, tools: Iterable[str] = ()) -> bool:
         return False
     sentence = _SPEECH.sub("…", sentence)
     match = _ENGLISH.search(sentence) or ANNOUNCED.search(sentence) or _by_tool(sentence, tools)
+    if match is None and sentence.rstrip(".!… ").endswith("now"):
+        match = _DOES_NOW.search(sentence)
     if match is None and NOW.search(sentence) and not UNLESS.search(sentence):
         match = WILL.search(sentence)
     return match is not None and _GIVES.search(sentence, match.end()) is None
@@ -144,7 +162,7 @@ def _verbs(tools: Iterable[str]) -> set[str]:
 def announces_call(text: str, name: str) -> bool:
     """True when the end of a text says that the tool `name` is about to be called."""
     tail = text[-_LAST:]
-    if name not in tail or _NEGATION.search(tail):
+    if name not in tail or _NEGATION.search(tail) or _WEIGHED.search(tail):
         return False
     pattern = rf"\b(?:call|use|invoke|run|try|query)\w*\b[^.!?\n]{{0,30}}\b{re.escape(name)}\b|调用[^。\n]{{0,10}}{re.escape(name)}"
     return re.search(pattern, tail, re.IGNORECASE) is not None

@@ -18,26 +18,36 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dsv4doctor.detect.detector import Detector, Seen, span
-from dsv4doctor.detect.encodings import BROKEN
-from dsv4doctor.detect.quoting import NOWHERE, Spans, quoted_spans
+from dsv4doctor.detect.detector import Detector, Seen
+from dsv4doctor.detect.dsml_arguments import (
+    MARGIN,
+    NAMED,
+    begins,
+    in_arguments,
+    leak,
+    quotations_of,
+)
+from dsv4doctor.detect.quoting import Spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject, Text
-from dsv4doctor.dsml.tolerant import Form, Fragment, fragments, may_hold_markup, written_calls
+from dsv4doctor.dsml.tolerant import Form, Fragment, written_calls
 from dsv4doctor.label import Label
 
-# What may stand between the start of a value and the rest of its opener.
-_OPENER_END = " \"'\\"
-_NAME = re.compile(r"name=\W{1,6}([\w.-]{1,100})")
-# A value of fewer characters is in any request.
-_MIN_ASKED = 3
-# How far a tag may be indented and still begin its line.
-_MARGIN = 80
-# Where a parameter was cut late: the value ends with (the beginning of) its own closer.
-_CLOSER_AT_END = re.compile(
-    r"(?:</[｜|]{1,2}(?:[A-Za-z]{0,4}[｜|]{0,2}\s?[a-z_]{0,14}>?\s*)?"
-    r"|</(?:parameter|invoke|function_calls|tool_calls)>\s*"
-    r"|(?:&lt;)/[｜|]DSML[^\n]{0,40})$"
+# What takes markup back rather than asking for it, and what asks for it.
+_UNWANTED = re.compile(
+    r"\b(?:stop|quit|don['’]?t|do not|never|no more|without|instead of|keeps?|again|leak\w*)\b",
+    re.IGNORECASE,
+)
+_SHOWS = re.compile(
+    r"\b(?:show|print|writ\w+|give|output|display|emit|quote|example|sample|literal\w*|raw|verbatim|"
+    r"exact\w*|looks?|explain|describe|format|syntax|fixture|what|how|which)\b",
+    re.IGNORECASE,
+)
+# Requests that an example of a call answers.
+_ABOUT_CALLS = re.compile(
+    r"\b(?:examples?|samples?|fixtures?|pars\w+|raw|formats?|syntax|tests?|docs?|documentation|wire|tools?|"
+    r"functions?|invok\w+|xml)\b",
+    re.IGNORECASE,
 )
 
 
@@ -45,21 +55,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
     for text in (subject.content, subject.reasoning):
         if text.markup:
             yield from _in_prose(subject, text)
-    for text in subject.free_texts:
-        if text.in_call and text.markup:
-            yield from _in_value(subject, text)
-        elif text.in_call and _is_asked_for_but_end(subject, text.text):
-            piece = Fragment(form=Form.HALF, start=len(text.text) - 2, end=len(text.text))
-            yield _seen(text.where, text.text, piece, "the value runs into its own closer")
-    for call in subject.calls:
-        if call.name and may_hold_markup(call.name):
-            for piece in fragments(call.name)[:1]:
-                yield _seen(f"{call.where}.name", call.name, piece, "a call's name holds markup")
-        elif call.arguments.value is None and isinstance(call.call.arguments, str):
-            raw = call.call.arguments
-            if may_hold_markup(raw):
-                for piece in _strong(fragments(raw))[:1]:
-                    yield _seen(f"{call.where}.arguments", raw, piece, "markup in raw arguments")
+    yield from in_arguments(subject)
 
 
 def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
@@ -67,26 +63,23 @@ def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
     if not pieces:
         return
     code = text.code
-    loose = [piece for piece in pieces if not code.covers(piece.start)]
+    loose = tuple(piece for piece in pieces if not code.covers(piece.start))
     if not loose:
+        if _is_fenced_call(subject, text):
+            yield leak(text.where, text.text, pieces[0], "a call that was asked for, in a fence")
         return
-    if asks_about_markup(subject) and not _is_unmade_call(subject, text.text, pieces):
+    if asks_about_markup(subject) and not _is_unmade_call(subject, text, loose):
         return
     reading = _Reading(
         text=text.text,
-        quoted=_quotations(text),
+        quoted=quotations_of(text),
         spells_call=_plain_is_call(subject, loose),
         only_attributes=all(piece.form is Form.ATTRIBUTE for piece in loose),
     )
     for piece in loose:
         if _counts(subject, piece, reading):
-            yield _seen(text.where, text.text, piece, _RULE[piece.form])
+            yield leak(text.where, text.text, piece, _RULE[piece.form])
             return
-
-
-def _quotations(text: Text) -> Spans:
-    """The text's quotations; none in a text with broken characters, whose marks are salad too."""
-    return NOWHERE if not text.signs.isdisjoint(BROKEN) else quoted_spans(text.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +107,7 @@ def _counts(subject: Subject, piece: Fragment, reading: _Reading) -> bool:
     return True
 
 
-def _plain_is_call(subject: Subject, loose: list[Fragment]) -> bool:
+def _plain_is_call(subject: Subject, loose: tuple[Fragment, ...]) -> bool:
     """Plain `<invoke>` elements are XML like any other unless they spell a call to an offered
     tool."""
     offered = subject.tools or {}
@@ -141,24 +134,19 @@ def _is_bare_parameter(subject: Subject, piece: Fragment, text: str) -> bool:
         return False
     if "string=" in text[piece.start : piece.end]:
         return _begins_a_line(text, piece.start)
-    begins = piece.start < _MARGIN and not text[: piece.start].strip()
+    begins = piece.start < MARGIN and not text[: piece.start].strip()
     return begins and text.rstrip().endswith("</parameter>")
 
 
 def _begins_call(subject: Subject, piece: Fragment, text: str) -> bool:
-    """True for the rest of an opener at the very start of a text, and of an offered tool if it
-    has a name."""
-    if not _begins(text, piece):
+    """True for the rest of an opener at the very start of a text: with DSML's own attribute, or of
+    an offered tool."""
+    if not begins(text, piece):
         return False
-    name = _NAME.match(text, piece.start)
-    if name is None:
-        return "string=" in text[piece.start : piece.end]
-    return name[1] in (subject.tools or {})
-
-
-def _begins(text: str, piece: Fragment) -> bool:
-    """True for a fragment with nothing but what ends an opener before it."""
-    return piece.start <= _MARGIN and not text[: piece.start].strip(_OPENER_END)
+    if "string=" in text[piece.start : piece.end]:
+        return True
+    name = NAMED.match(text, piece.start)
+    return name is not None and name[1] in (subject.tools or {})
 
 
 def _is_echoed_result(subject: Subject, piece: Fragment, text: str) -> bool:
@@ -170,94 +158,43 @@ def _is_echoed_result(subject: Subject, piece: Fragment, text: str) -> bool:
 
 def _begins_a_line(text: str, start: int) -> bool:
     """True when only blanks stand before `start` on its line."""
-    margin = text[max(0, start - _MARGIN) : start]
+    margin = text[max(0, start - MARGIN) : start]
     line = margin.rsplit("\n", 1)[-1]
-    return not line.strip() and ("\n" in margin or start < _MARGIN)
+    return not line.strip() and ("\n" in margin or start < MARGIN)
 
 
-def _is_unmade_call(subject: Subject, text: str, pieces: tuple[Fragment, ...]) -> bool:
-    """True when the text spells a call to an offered tool and the reply makes none, though
-    forced."""
-    if subject.calls or not subject.is_forced:
+def _is_unmade_call(subject: Subject, text: Text, loose: tuple[Fragment, ...]) -> bool:
+    """True when the text spells a call to an offered tool outside code and the reply makes none,
+    though forced; or when it ends with the call, and the markup that was asked about stands in code
+    above it or was not wanted."""
+    if subject.calls or not _spells_offered(subject, text.text, loose):
         return False
+    if subject.is_forced:
+        return True
+    last = loose[-1]
+    if not last.closing or text.text[last.end :].strip():
+        return False
+    return len(loose) < len(text.markup) or (
+        _UNWANTED.search(subject.prompt) is not None and not _SHOWS.search(subject.prompt)
+    )
+
+
+def _is_fenced_call(subject: Subject, text: Text) -> bool:
+    """True for a call to an offered tool in a fence that ends the reply, where the request speaks
+    of no markup and nothing else was called."""
+    if subject.calls or not subject.prompt or text.where != "content":
+        return False
+    if not text.text.rstrip().endswith("```") or asks_about_markup(subject):
+        return False
+    if not subject.is_forced and _ABOUT_CALLS.search(subject.prompt):
+        return False
+    whole = any(p.form is Form.TAG and p.element == "invoke" and p.closing for p in text.markup)
+    return whole and _spells_offered(subject, text.text, text.markup)
+
+
+def _spells_offered(subject: Subject, text: str, pieces: tuple[Fragment, ...]) -> bool:
     offered = subject.tools or {}
     return any(call.name in offered for call in written_calls(text, pieces))
-
-
-def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
-    pieces = text.markup
-    if not pieces or asks_about_markup(subject):
-        return
-    if _is_document(pieces, text.text):
-        return
-    first, last = pieces[0], pieces[-1]
-    begins = first.form is Form.ATTRIBUTE and _begins(text.text, first)
-    if begins and _is_own_opener(subject, text, first):
-        yield _seen(
-            text.where, text.text, first, "the value begins with the rest of its own opener"
-        )
-        return
-    end = _CLOSER_AT_END.search(text.text, max(0, len(text.text) - 96))
-    if end and (last.closing or last.form in (Form.HALF, Form.TORN)):
-        piece = Fragment(form=Form.HALF, start=end.start(), end=end.end())
-        yield _seen(text.where, text.text, piece, "the value runs into its own closer")
-        return
-    quoted = _quotations(text)
-    for piece in _strong(pieces):
-        if not text.code.covers(piece.start) and not quoted.covers(piece.start):
-            yield _seen(text.where, text.text, piece, "unmatched markup inside an argument value")
-            return
-
-
-def _is_asked_for_but_end(subject: Subject, value: str) -> bool:
-    """True for a value that the request holds word for word, but for the `</` at its end."""
-    if not value.endswith("</") or "<" in value[:-2]:
-        return False
-    asked = value[:-2].strip()
-    if len(asked) < _MIN_ASKED or value.strip() in subject.prompt or "<" in subject.prompt:
-        return False
-    return re.search(rf"(?<!\w){re.escape(asked)}(?!\w)", subject.prompt) is not None
-
-
-def _is_own_opener(subject: Subject, text: Text, piece: Fragment) -> bool:
-    """Whether the rest of an opener is DSML's: a name alone is any markup's, unless it is the
-    argument's own or an offered tool's."""
-    name = _NAME.match(text.text, piece.start)
-    if name is None or "string=" in text.text[piece.start : piece.end]:
-        return True
-    return name[1] == text.where.rpartition(".")[2] or name[1] in (subject.tools or {})
-
-
-def _strong(pieces: tuple[Fragment, ...]) -> list[Fragment]:
-    return [p for p in pieces if p.form not in (Form.PLAIN, Form.ATTRIBUTE)]
-
-
-def _is_document(pieces: tuple[Fragment, ...], text: str) -> bool:
-    """True when every tag that opens is closed again and in order: a file about markup, no
-    remnant."""
-    open_elements: list[str | None] = []
-    if all(piece.form is Form.BARE for piece in pieces):
-        return False
-    if all(piece.form is Form.TOKEN for piece in pieces):
-        tokens = [text[piece.start : piece.end] for piece in pieces]
-        begun = sum("begin" in token for token in tokens)
-        return begun > 0 and begun == sum("end" in token for token in tokens)
-    for piece in pieces:
-        if piece.form in (Form.HALF, Form.TORN, Form.ATTRIBUTE):
-            return False
-        if piece.form in (Form.TAG, Form.PLAIN):
-            if not piece.closing:
-                if not text[piece.start : piece.end].rstrip(">").endswith("/"):
-                    open_elements.append(piece.element)
-            elif not open_elements or open_elements.pop() != piece.element:
-                return False
-    return not open_elements
-
-
-def _seen(where: str, text: str, piece: Fragment, rule: str) -> Seen:
-    return Seen(
-        label=Label.DSML_LEAK, where=where, what=f"{rule}, {span(text, piece.start, piece.end)}"
-    )
 
 
 _RULE = {

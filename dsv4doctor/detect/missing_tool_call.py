@@ -47,6 +47,11 @@ _NAMED_CALL = re.compile(
     r"|\n\W{0,4}(?:arguments|args|parameters|params|input)\W{0,3}\n\s+\w+:)",
     re.IGNORECASE | re.MULTILINE,
 )
+# Of an offered tool and nothing else.
+_ACTED = (
+    r"\W{{1,3}}(?:now |i )?(?:call(?:s|ing)?|invok(?:es?|ing)|us(?:es?|ing)|runs?|running|execut(?:es?|ing)|quer(?:y|ies|ying))\b"
+    r"[^*\n]{{0,30}}(?<![\w.]){name}(?!\w)[^*\n]{{0,140}}\W{{1,3}}"
+)
 # A recipient and its message, as harmony addresses a call: `commentary to=functions.f json{…}`.
 _ADDRESSED_CALL = re.compile(r"\bto=(?:functions\.)?(\w[\w.-]{0,79})[^{}\n]{0,60}\{")
 _ENGLISH_GLUE = re.compile(
@@ -109,8 +114,10 @@ def _written_out(subject: Subject, text: str) -> str | None:
         if at < 0:
             continue
         before, after = head[:at].strip(), head[at + len(name) :].lstrip()[:1]
-        # Python's form of several calls is a list of them.
+        # Python's form of several calls is a list of them; Gemini's a fence that prints one.
         before = "" if before == "[" else before
+        if _is_acted(text, name) or (before.endswith("tool_code\nprint(") and after == "("):
+            return span(text, at, at + 60)
         # The name alone on its line with arguments right behind it: not a mention in a sentence.
         if (
             after in ("(", "{")
@@ -130,6 +137,15 @@ def _written_out(subject: Subject, text: str) -> str | None:
         if any(name in inside for name in offered) and not _inline(subject, match.start()):
             return span(text, *match.span())
     return None
+
+
+def _is_acted(text: str, name: str) -> bool:
+    """True for a reply that is a stage direction, a call told instead of made: `*calls f with x*`,
+    `[using f]`."""
+    line = text.strip()
+    if len(line) > _ANNOUNCED_CHARS or line[:1] not in "*([_" or line[-1:] not in "*)]_":
+        return False
+    return re.fullmatch(_ACTED.format(name=re.escape(name)), line, re.IGNORECASE) is not None
 
 
 def _headed(text: str, offered: Mapping[str, Any]) -> tuple[int, int] | None:

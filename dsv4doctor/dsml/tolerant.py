@@ -83,9 +83,10 @@ _PLAIN = re.compile(
     rf"(?:antml:)?(?P<element>invoke|parameter)(?:\s+name={_QUOTE}(?P<name>[^\"'<>&\\]{{1,100}}){_QUOTE}"
     rf"(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?)?\s?{_GT})"
 )
-# The rest of an opener with which a text begins: `name="f">`, `"true">x`, `">x`.
+# The rest of an opener with which a text begins: `invoke name="f">`, `name="f">`, `"true">x` or
+# `">x`.
 _HEAD = re.compile(
-    rf"\s*(?:name={_QUOTE}[^\"'<>&\n]{{1,100}}{_QUOTE}(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?\s?>"
+    rf"\s*(?:(?:(?:invoke|parameter)\s+)?name={_QUOTE}[^\"'<>&\n]{{1,100}}{_QUOTE}(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?\s?>"
     r"|=?[\"']?(?:true|false)[\"']>|[\"']>(?=[^\s<>\"'/=]))"
 )
 # The tail of a tag on a line of its own.

@@ -1,7 +1,7 @@
 """Variants of every public kind of case, on both sides: what a person would call each reply.
 
-The kinds are those of the public corpus, the forms are others; `variants.jsonl` holds one record a
-line in the contract's form, with its `name` and the `label` that is due.
+The kinds are those of the public corpus, the forms are others; the files `variants*.jsonl` hold one
+record a line in the contract's form, with its `name` and the `label` that is due.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import pytest
 from dsv4doctor.detect import judge
 from dsv4doctor.exchange import exchange_from_record
 
-LINES = Path(__file__).with_name("variants.jsonl").read_text(encoding="ascii").splitlines()
-VARIANTS: list[dict[str, Any]] = [json.loads(line) for line in LINES]
+FILES = sorted(Path(__file__).parent.glob("variants*.jsonl"))
+VARIANTS: list[dict[str, Any]] = [
+    json.loads(line) for file in FILES for line in file.read_text(encoding="ascii").splitlines()
+]
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: ascii(v["name"]).strip("'"))
