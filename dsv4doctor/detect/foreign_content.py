@@ -57,10 +57,12 @@ _BOILERPLATE = (
     "related posts", "cookie policy", "accept cookies", "accept all cookies", "privacy policy",
     "terms of service", "terms of use", "share this post", "share this article", "read more",
     "sign up for our", "leave a comment", "leave a reply", "powered by wordpress", "follow us on",
-    "add to cart", "back to top",
+    "add to cart", "back to top", "we use cookies", "accept all", "manage preferences", "cookie settings",
+    "log in or sign up", "log in or register", "must be registered to", "must be logged in to", "thread starter",
+    "share on facebook", "share: facebook", "sign in to comment",
 )  # fmt: skip
 _ASKS_PAGE = re.compile(
-    r"web|html|page|site|footer|blog|newsletter|landing|cookie|copyright|licen[cs]e|policy|terms|banner|scrape|article|boilerplate",
+    r"web|html|page|site|forum|consent|gdpr|footer|blog|newsletter|landing|cookie|copyright|licen[cs]e|policy|terms|banner|scrape|article|boilerplate",
     re.IGNORECASE,
 )
 # A licence says some of it too, and says again and again what it is.
@@ -99,7 +101,13 @@ def _marker(subject: Subject) -> Iterator[Seen]:
             if cued and (cued[1] or "").lower() in _RECORD_CUES and cued[1].lower() in asked:
                 # A tracker's key, where the request speaks of tickets or cases itself.
                 continue
-            if token != own and token not in subject.prompt and (cued or match.start() <= 1):
+            # Another's directory where the request names one's own.
+            owned = text.text[: match.start()].endswith("/") and f"/{own}" in subject.prompt
+            if (
+                token != own
+                and token not in subject.prompt
+                and (cued or owned or match.start() <= 1)
+            ):
                 what = f"a session's mark, and not this one's ({own}), {span(text.text, *match.span())}"
                 yield _seen(text.where, what)
 

@@ -30,6 +30,7 @@ from dsv4doctor.detect.periods import (
 )
 from dsv4doctor.detect.request import asks_for_repetition
 from dsv4doctor.detect.subject import Call, Subject, Text
+from dsv4doctor.detect.twofold import blank_flood, given_twice
 from dsv4doctor.label import Label
 
 # Shorter texts cannot hold eight rounds of anything that is not laughter.
@@ -39,6 +40,8 @@ MIN_SAME_CALLS = 5
 # Items of one list, words or objects, that are the same at its end; how deep lists are looked for.
 _MIN_SAME_ITEMS = 48
 _LIST_DEPTH = 6
+# Items that take turns in such a loop.
+_LONGEST_ROUND = 4
 # A flood that takes this share of the text is what the reply is.
 LEADING_SHARE = 0.3
 # Characters that rules, progress bars, boxes, blanks and memory dumps are made of.
@@ -123,6 +126,10 @@ def detect(subject: Subject) -> Iterator[Seen]:
         ):
             yield _flood(text, period)
             return
+        what = None if text.in_call else blank_flood(text) or given_twice(subject, text)
+        if what:
+            yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=what)
+            return
         if cut and not text.in_call and (counted := counts_on(text.text, subject.prompt)):
             yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=counted)
             return
@@ -150,12 +157,25 @@ def _same_items(subject: Subject) -> Iterator[Seen]:
         for items in _lists(call.arguments.value):
             last = items[-1]
             telling = len(last) >= 2 if isinstance(last, str) else isinstance(last, dict) and last
-            if telling and all(item == last for item in items[-_MIN_SAME_ITEMS:]):
+            round_ = 1 if all(item == last for item in items[-_MIN_SAME_ITEMS:]) else _round(items)
+            if telling and round_:
                 if asks_for_repetition(subject):
                     return
-                what = f"{_MIN_SAME_ITEMS} times and more the same item: {str(last)[:60]!r}"
+                unit = str(last) if round_ == 1 else str(items[-round_:])
+                what = f"{_MIN_SAME_ITEMS} items and more go round: {unit[:60]!r}"
                 yield Seen(label=Label.REPETITION_LOOP, where=f"{call.where}.arguments", what=what)
                 return
+
+
+def _round(items: list[object]) -> int:
+    """How many items come again and again to the end of a list of words that began without them;
+    0 where none do. What alternates from its first item on may be meant."""
+    tail = items[-_MIN_SAME_ITEMS:]
+    for size in range(2, _LONGEST_ROUND + 1):
+        unit = items[-size:]
+        if tail[size:] == tail[:-size] and all(isinstance(item, str) for item in unit):
+            return size if any(item not in unit for item in items[:_MIN_SAME_ITEMS]) else 0
+    return 0
 
 
 def _lists(value: object, depth: int = 0) -> Iterator[list[object]]:
