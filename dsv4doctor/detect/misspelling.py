@@ -11,6 +11,24 @@ _TOKEN = re.compile(r"[A-Za-z]{3,40}")
 _EXACTLY = re.compile(
     r"\bexactly (?:this|the following|these)?[^:\n]{0,30}:\s*(\S.*?)\s*$", re.IGNORECASE | re.DOTALL
 )
+# Requests for a name as it is, and names that only a machine has: parts with a digit among them.
+_AS_IT_IS = re.compile(
+    r"\bexact(?:ly)?\b|\bverbatim\b|\bword for word\b|\bcharacter (?:for|by) character\b|"
+    r"\bunchanged\b|\bas (?:given|written)\b|\bwörtlich\b|\bexact[ae]mente?\b|原样|一字不差",
+    re.IGNORECASE,
+)
+_NAME = r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+(?![\w-])"
+_MACHINE_NAME = re.compile(rf"(?<![\w.-])(?=[\w.-]{{0,60}}\d){_NAME}")
+_LIKE_ONE = re.compile(rf"(?<![\w.-]){_NAME}")
+# What makes another name of one.
+_ANOTHER = re.compile(
+    r"\b(?:next|previous|following|after|before|new|renam|chang|replac|instead|bump|increment|"
+    r"upgrad|copy|copies|similar|like|neighbou?r)",
+    re.IGNORECASE,
+)
+_MAX_NAMES = 40
+# A name that differs in more than so many places is another one.
+_MOST_EDITS = 3
 _PATH = re.compile(r"(?:/[\w.@-]+){3,}")
 _MAX_PATHS = 40
 # One slip may be the model correcting the person's; three in one call are damage.
@@ -24,6 +42,8 @@ def misspelt(subject: Subject) -> str | None:
     """What was damaged on its way from the prompt into a call; None if nothing was."""
     if not subject.prompt or not subject.calls:
         return None
+    if _AS_IT_IS.search(subject.prompt) and (what := _altered_name(subject)):
+        return what
     asked = _TOKEN.findall(subject.prompt[-20000:])[-_MAX_TOKENS:]
     if (
         len(known := set(asked)) < MIN_SLIPS
@@ -51,6 +71,34 @@ def misspelt(subject: Subject) -> str | None:
         shown = ", ".join(f"{word!r} for {other!r}" for word, other in slips[:4])
         return f"words of the request misspelt: {shown}"
     return _path_slips(subject.prompt, values) or _not_exactly(subject, values)
+
+
+def _altered_name(subject: Subject) -> str | None:
+    """A machine's name that was to be kept as it is, and one that hardly differs in its place."""
+    values = [v[:4000] for call in subject.calls for _, v in strings_in(call.arguments.value)]
+    wanted = dict.fromkeys(_MACHINE_NAME.findall(subject.prompt[-20000:])[-_MAX_NAMES:])
+    if _ANOTHER.search(subject.prompt):
+        return None
+    lost = [name for name in wanted if not any(name in value for value in values)]
+    for name in lost:
+        for value in values:
+            for given in _LIKE_ONE.findall(value)[:_MAX_NAMES]:
+                if given not in subject.prompt and _edits(name, given) <= _MOST_EDITS:
+                    return f"{given!r} where exactly {name!r} was asked for"
+    return None
+
+
+def _edits(one: str, other: str) -> int:
+    """The letters to change, add or take away to make one word the other; many when it is plain
+    that they are too many."""
+    if one[0] != other[0] or abs(len(one) - len(other)) > _MOST_EDITS:
+        return len(one)
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        above, row[0] = row[0], i
+        for j, b in enumerate(other, 1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (a != b))
+    return row[-1]
 
 
 def _path_slips(prompt: str, values: list[str]) -> str | None:
