@@ -88,12 +88,16 @@ CANDIDATES = {
 # Words that a language has too, though its texts on this machine hardly do.
 ALSO = {
     "en": "come care am die man pro sit hat men her van den sur con pour fin tout son mas sin hay"
-    " ni bin ist war wider also bei nun ya mi ha et al via per ex de la le en du a do no on",
+    " ni bin ist war wider also bei nun ya mi ha et al via per ex de la le en du a do no on im"
+    " plus",
     "fr": "sur par car or on des ses mes son main pour ni",
     "de": "da am an in im so war also ja per pro will man",
-    "nl": "wie al los man na",
+    "nl": "wie al los man na les",
     "sv": "se ser om",
-    "pl": "sie moze sa ich nia",
+    "pl": "sie moze sa ich nia mi",
+    "nds": "en al",
+    "az": "il",
+    "tr": "il",
     "es": "el sin con son era ni",
 }
 # Languages with fewer words say nothing.

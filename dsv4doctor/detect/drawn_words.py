@@ -72,7 +72,7 @@ _UNLIKELY = -5
 _MOST = 0.6
 _ABBREVIATION = 4
 _NO_ABBREVIATIONS = 1
-_COMMAS = re.compile("[,;،、؛]")
+_COMMAS = re.compile("[,;،、؛/|]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 import regex
 
 from dsv4doctor.detect.misread import MISREAD_SIGNS, misread
+from dsv4doctor.detect.scripts import family_of
 
 # Runs that are tried; a text in a Western language has many that are no mojibake.
 _MAX_RUNS = 2000
@@ -41,7 +42,13 @@ _CONTROL = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffe\ufff
 BROKEN = frozenset(
     {REPLACEMENT, *map(chr, (*range(8), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F))}
 )
-_UNASSIGNED = regex.compile(r"[\p{Cn}--[\U0001F000-\U0001FBFF\u20C0-\u20CF]]", flags=regex.V1)
+# Where the scripts of India had their full stops before all of them were given one.
+_OLD_DANDAS = "".join(
+    chr(block + at) for block in range(0x0A00, 0x0D80, 0x80) for at in (0x64, 0x65)
+)
+_UNASSIGNED = regex.compile(
+    rf"[\p{{Cn}}--[\U0001F000-\U0001FBFF\u20C0-\u20CF{_OLD_DANDAS}]]", flags=regex.V1
+)
 # A character that each font draws as it likes, in the middle of a word.
 _PRIVATE = re.compile(r"(?<=[^\W\d_])[\ue000-\uf8ff]+(?=[^\W\d_])")
 _ICONS = 2
@@ -56,6 +63,7 @@ _SUSPECT = regex.compile(
     flags=regex.V1,
 )
 _SOUND: set[str] = set()
+_LATIN = frozenset({"Latin", None})
 
 
 def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, int, int]]:
@@ -105,7 +113,8 @@ def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
             continue
         if len(run) == 2 and _ends_capitals(text, match.start()):
             continue
-        if _decodes(run, "cp1252"):
+        decoded = _decoded(run, "cp1252")
+        if decoded and not _is_torn(text, match.start(), decoded):
             hits.append(match.span())
             if len(hits) >= 2:
                 break
@@ -114,7 +123,7 @@ def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
         if len(hits) >= 2 or end - start >= 3:
             yield "UTF-8 read as Latin-1", start, end
     for match in islice(_CYRILLIC_RUN.finditer(text), _MAX_RUNS):
-        if _decodes(match.group(), "cp1251") or _decodes(match.group(), "cp1252"):
+        if _decoded(match.group(), "cp1251") or _decoded(match.group(), "cp1252"):
             yield "UTF-8 read as Windows-1251", *match.span()
             return
 
@@ -135,8 +144,17 @@ def _in_word(text: str, start: int, end: int) -> bool:
     return before.isalpha() or after.isalpha()
 
 
-def _decodes(run: str, code_page: str) -> bool:
-    """True when the run's bytes begin with UTF-8 for characters beyond ASCII."""
+def _is_torn(text: str, at: int, decoded: str) -> bool:
+    """True where the bytes would make one letter of another script in a word of Latin, as those of
+    `nejnížší` make one of Korean's."""
+    if len(decoded) > 1 or family_of(decoded) in _LATIN:
+        return False
+    return _in_word(text, at, at + len(decoded.encode()))
+
+
+def _decoded(run: str, code_page: str) -> str:
+    """The characters beyond ASCII for which the run's bytes begin with UTF-8, those of bytes that
+    were lost as they are; an empty text where there are none."""
     raw = bytearray()
     for char in run:
         try:
@@ -147,11 +165,11 @@ def _decodes(run: str, code_page: str) -> bool:
             raw.append(ord(char))
     for length in (len(raw), len(raw) - 1, len(raw) - 2):
         if length < 2:
-            return False
+            return ""
         try:
             decoded = raw[:length].decode("utf-8")
         except UnicodeDecodeError:
             continue
-        return not decoded.isascii() and all(char.isprintable() for char in decoded)
+        return decoded if not decoded.isascii() and decoded.isprintable() else ""
     threes = len(_THREE_BYTES.findall(raw))
-    return threes >= _MIN_THREES and 2 * 3 * threes >= len(raw)
+    return run if threes >= _MIN_THREES and 2 * 3 * threes >= len(raw) else ""

@@ -46,8 +46,9 @@ def in_order(prose: str, start: int, end: int) -> bool:
 
 
 def stands_alone(prose: str, at: int) -> bool:
-    """True where the word at a place has its line to itself."""
-    return len(_line(prose, at).split()) == 1
+    """True where the word at a place has its line to itself, but for numbers."""
+    words = [word for word in _line(prose, at).split() if not word.isdigit()]
+    return len(words) == 1
 
 
 def is_row(prose: str, at: int) -> bool:

@@ -53,9 +53,10 @@ HUNG_ENDINGS = frozenset(
 _MARK = "|".join(map(re.escape, sorted(LONE, key=len, reverse=True)))
 _RUN = r",{2,}|_{3,}|;{2,}"
 # Gaps to be filled in: a form has several.
-_BLANK = re.compile(r"(?<!\S)_{3,}(?![^\s.,;:!?])")
+_BLANK = re.compile(r"(?<!\S)_{3,}(?![^\s.,;:!?()\"'])")
 _MIN_BLANKS = 2
 _WORDS = BESIDE.replace(" ", "|")
+_KEY = re.compile(r"^[ \t]*[\w.]+ \Z", re.MULTILINE)
 # In a line and with one blank on each side: at a line's edge, or set off further, marks draw.
 _ALONE = re.compile(rf"(?<=\S )(?:{_MARK}|{_RUN})(?= \S| ?\Z)")
 _AFTER = re.compile(rf" (?:(?:{_WORDS})(?![\w'’])|[a-z]{{2,}}--?(?=\s))")
@@ -101,8 +102,10 @@ def lone_marks(prose: str) -> Iterator[tuple[int, int]]:
         after = _AFTER.match(prose, end)
         if after is None and match.group().startswith(_ODD_MARKS):
             after = _AFTER_ODD.match(prose, end)
-        # A word before `=>` is the key of an entry.
+        # A word before `=>` is the key of an entry; where it begins the line, nothing else is.
         is_key = match.group() == "=>"
+        if is_key and _KEY.search(prose, max(0, prose.rfind("\n", 0, start)), start):
+            continue
         if after or (not is_key and _BEFORE.search(prose[max(0, start - _REACH) : start])):
             yield start, end
 

@@ -16,6 +16,8 @@ _TOUCHING = re.compile("[A-Za-z](?:(?=[\u0430-\u045f])|(?<=[\u0430-\u045f].))")
 _WORD_CHARS = 24
 # One may be a mark of somebody's wit, or a trap that is talked about.
 _MIN_WORDS = 3
+# So many letters typed as their twins are a habit; damage mixes more.
+_HABITUAL = 2
 # Latin letters and those of Cyrillic that look like them.
 _TWINS = dict(zip("aceiopxyABEIKMHOPCTX", "асеіорхуАВЕІКМНОРСТХ", strict=True))
 
@@ -29,10 +31,20 @@ def mixed_words(prose: str) -> tuple[int, int] | None:
     if len(latin) == 1:
         # Always the same letter: somebody's keyboard lacks its own.
         found = [m for m in found if m.group() not in latin]
+    if _is_habit(prose, found):
+        return None
     words = {prose[max(0, m.start() - _WORD_CHARS) : m.start()].split()[-1:][0] for m in found}
     if len(words) < _MIN_WORDS:
         return None
     return found[0].start() - 1, found[0].end() + 1
+
+
+def _is_habit(prose: str, found: list[re.Match[str]]) -> bool:
+    """True where one or two letters of Latin stand for their twins, and no others: somebody's
+    keyboard. Who writes Latin has it all."""
+    letters = {char for m in found for char in prose[m.start() - 1 : m.end() + 1]}
+    latin = {char for char in letters if char.isascii()}
+    return len(latin) <= _HABITUAL and latin <= _TWINS.keys()
 
 
 def _are_twins(match: re.Match[str], prose: str) -> bool:

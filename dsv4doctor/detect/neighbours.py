@@ -154,6 +154,9 @@ _OFTEN, _SAID_WITHIN = 3, 2000
 _INDEX = re.compile(r"(?:…|\.\.\.|\\ldots),? \Z")
 _INDEX_REACH = 8
 _ARTICLE = re.compile(r"(?:\ban?|\bthe) \Z", re.IGNORECASE)
+# What stands before the name of a parameter that is described.
+_PARAMETER = re.compile(r"[@\\]param(?:\[[\w, ]+\])? (?:\{[^}\n]*\} )?\Z")
+_PARAMETER_REACH = 60
 
 
 def codes_of(text: str) -> bytes:
@@ -230,20 +233,25 @@ def holds_small_word(codes: bytes) -> bool:
 
 def may_switch(codes: bytes) -> bool:
     """True where two function words that no language shares stand near each other."""
+    return any(True for _ in clashing(codes))
+
+
+def clashing(codes: bytes) -> Iterator[tuple[int, int]]:
+    """The numbers of neighbouring function words after which no language has all of a row of
+    them."""
     languages = -1
     for code in set(codes):
         languages &= _SPOKEN[code]
     if languages:
-        return False
+        return
     last, end = -1, 0
     for match in _SPEAKING.finditer(codes):
         at = match.start()
         spoken = _SPOKEN[codes[at]]
         near = at - end <= _CLAUSE_WORDS
         if near and not spoken & last:
-            return True
+            yield end - 1, at
         last, end = (spoken & last if near else spoken) or spoken, at + 1
-    return False
 
 
 def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
@@ -258,7 +266,8 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
             start, end = match.start(), match.end(2)
             is_listed = _is_row_end(text, match.end(1)) or in_order(text, start, end)
             index = _INDEX.search(text, max(0, start - _INDEX_REACH), start)
-            is_listed = is_listed or index is not None
+            named = _PARAMETER.search(text, max(0, start - _PARAMETER_REACH), start)
+            is_listed = is_listed or index is not None or named is not None
             is_listed = is_listed or is_renamed(text, start) or _is_noun(text, match)
             around = text[max(0, start - _SAID_WITHIN) : end + _SAID_WITHIN]
             if not is_listed and not _is_said_often(around, match[1], match[2]):

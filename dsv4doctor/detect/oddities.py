@@ -102,7 +102,8 @@ PAIR_MARKS = {"operator": frozenset("=+<>&*"), "cell": frozenset("|")}
 ODD_CELL = re.compile(
     rf"\| (?:[)\]}}]|(?:{_any(_IN_CELL)})(?:--)? \||[(\[{{] [a-z]{{2,}} \|)|\|[)\]}}]+--? "
 )
-DASH = _kind("dash", 0.6, r"(?<![-\w])[A-Za-z][a-z]{1,13}--(?=[ |\n])(?! ?>)")
+# Two blanks set apart what code says of `index--`.
+DASH = _kind("dash", 0.6, r"(?<![-\w])[A-Za-z][a-z]{1,13}--(?=[ |\n])(?! ?>|  )")
 # What every such dash ends with, faster to look for.
 DASH_END = re.compile(r"--(?<=[A-Za-z]{2}--)[ |\n]")
 LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--"))

@@ -22,6 +22,7 @@ _MAX_FOUND = 500
 # What stands before a word, and how far back it is looked for.
 _ENTRY = re.compile(r"(?<!\S)([!-~]+)[ \t]\S*\Z")
 _ENTRY_REACH = 40
+_SHORTEST_ALPHABET, _LONGEST_ALPHABET = 4, 120
 
 # The ten scripts of India that share one layout of 128 code points: vowel signs at 3E-4C, the sign
 # that mutes a vowel at 4D. After either no vowel sign can stand; those from 45 on may be written in
@@ -37,7 +38,8 @@ _MARKED = r"[\u0900-\u0dff\u0e80-\u1030\u1032-\u109f\u1780-\u17d3]"
 _SHOWN = "◌'\"‘“(/>→\\-"
 _ABUGIDA = (
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?![\s\u200c\u200d]|\Z)"
-    f"|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}]"
+    # A stroke after it makes a range of characters: `\u0bc0-\u0bc9`.
+    f"|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}](?!-)"
 )
 # Thai: marks above and below and the vowels written after a consonant, those written before one.
 _THAI = (
@@ -114,13 +116,23 @@ def misspelt_script(prose: str, families: frozenset[str]) -> tuple[int, int] | N
 
 
 def _are_entries(prose: str, *places: int) -> bool:
-    """True where the words at two places are listed: one a line, in order, or behind one and the
-    same sign of ASCII, as the entries of a table of endings are."""
+    """True where the words at two places are listed: one a line, in order, behind one and the same
+    sign of ASCII, as the entries of a table of endings are, or as characters of an alphabet."""
     if all(stands_alone(prose, at) for at in places) or in_order(prose, *places):
+        return True
+    if all(_is_alphabet(prose, at) for at in places):
         return True
     before = (_ENTRY.search(prose[max(0, at - _ENTRY_REACH) : at]) for at in places)
     first, second = (match[1] if match else None for match in before)
     return first is not None and first == second
+
+
+def _is_alphabet(prose: str, at: int) -> bool:
+    """True where what stands between quotation marks is characters, none of them twice."""
+    start = prose.rfind('"', max(0, at - _LONGEST_ALPHABET), at) + 1
+    end = prose.find('"', at, at + _LONGEST_ALPHABET)
+    listed = prose[start:end] if start and end > 0 else ""
+    return len(listed) >= _SHORTEST_ALPHABET and len({*listed}) == len(listed)
 
 
 def _is_drawn(prose: str) -> bool:

@@ -18,9 +18,10 @@ _FENCE_TICKS = 3
 _INLINE = re.compile(r"(`(?<!``)`{0,2})(?!`)[^`\n]{1,4000}(?<!`)\1(?!`)")
 _INLINE_DOUBLE = re.compile(r"``(?<!```)(?!`)[^\n]{1,400}?(?<!`)``(?!`)")
 # Quotation marks of many languages around a short span: "…", “…”, «…», 「…」, '…'. Straight ones
-# only where one opens (no word before, no blank after) and one closes: any two are no quotation.
+# only where one opens (no word before but the `f` of a string in code, no blank after) and one
+# closes: any two are no quotation.
 _QUOTED = re.compile(
-    r"(?<![A-Za-z0-9])\"(?!\s)[^\"\n]{1,200}(?<!\s)\"(?![A-Za-z0-9])|“[^”\n]{1,200}”|«[^»\n]{1,200}»|「[^」\n]{1,200}」|『[^』\n]{1,200}』|„[^“”\n]{1,200}[“”]|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^’\n]{1,200}’|‹[^›\n]{1,200}›"
+    r"\"(?:(?<![A-Za-z0-9]\")|(?<![\w'’][fbr]\")(?<=[fbr]\"))(?!\s)[^\"\n]{1,200}(?<!\s)\"(?![A-Za-z0-9])|“[^”\n]{1,200}”|«[^»\n]{1,200}»|「[^」\n]{1,200}」|『[^』\n]{1,200}』|„[^“”\n]{1,200}[“”]|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^’\n]{1,200}’|‹[^›\n]{1,200}›"
 )
 
 

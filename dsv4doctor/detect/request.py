@@ -33,7 +33,7 @@ _LANGUAGE_TALK = re.compile(
     r"emoji|symbol|character|\bfonts?\b|zalgo|mojibake|dialect|\bloan ?words?\b|"
     r"\b(?:english|french|german|spanish|italian|portuguese|russian|ukrainian|greek|hebrew|arabic|persian|"
     r"farsi|urdu|hindi|bengali|tamil|telugu|thai|vietnamese|korean|japanese|chinese|mandarin|cantonese|"
-    r"kanji|hanzi|hiragana|katakana|hangul|cyrillic|devanagari|sinhala|georgian|armenian|amharic|turkish|"
+    r"kanji|hanzi|cjk|ideograph|hiragana|katakana|hangul|cyrillic|devanagari|sinhala|georgian|armenian|amharic|turkish|"
     r"polish|latin|sanskrit)\b|"
     r"翻译|翻譯|语言|語|言語|한국어|일본어|영어|번역|язык|перевед|перевод|traduci|traduire|traduzir|übersetz|"
     r"sprache|idioma|langue|lingua|ترجم|لغة|भाषा|अनुवाद|ภาษา|แปล|dịch|γλώσσ|μετάφρασ|שפה|תרגם",

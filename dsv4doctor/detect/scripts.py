@@ -73,6 +73,8 @@ _ONE_LETTER = frozenset(
 _PHONETIC_GREEK = frozenset("βθχλ")
 _PHONETIC = regex.compile("[\u0250-\u02ff]")
 _WORD_REACH = 12
+# What begins a comment; `#` at the head of a line begins a heading too.
+_COMMENT = regex.compile(r"(?<!:)//|/\*|<!--|[ \t]#+ ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +145,12 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
         (match.start(), match.end(), family)
         for match in _WORD.finditer(text)
         if (family := family_of(text[match.start()])) is not None
+        and not _is_conversion(text, *match.span())
     ]
     runs = [piece for run in runs for piece in _split_by_family(text, *run)]
     weights = Counter[str]()
     for start, end, family in runs:
-        weights[family] += (end - start) * (3 if family == "CJK" else 1)
+        weights[family] += (end - start) * _weight(family)
     if not weights:
         return "", ()
     carrier = weights.most_common(1)[0][0]
@@ -172,6 +175,29 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
             )
         )
     return carrier, tuple(found)
+
+
+def is_commented(text: str, splice: Splice) -> bool:
+    """True in a comment behind code, or an indented one, that is written in the splice's family:
+    the names in it are what is foreign there."""
+    line = text.rfind("\n", 0, splice.start) + 1
+    end = text.find("\n", splice.end)
+    opened = _COMMENT.search(text, line, splice.start)
+    if opened is None:
+        return False
+    comment = text[opened.end() : end if end >= 0 else len(text)]
+    own = letters_of({splice.family}, comment) * _weight(splice.family)
+    return own > letters_of({"Latin"}, comment)
+
+
+def _weight(family: str) -> int:
+    """How many letters of an alphabet a character of a family stands for."""
+    return 3 if family == "CJK" else 1
+
+
+def _is_conversion(text: str, start: int, end: int) -> bool:
+    """True for the letter of `%s` and its like, which stands for a word of any script."""
+    return end - start == 1 and text[start - 1 : start] == "%"
 
 
 def _is_no_word(text: str, start: int, end: int, family: str) -> bool:
@@ -205,17 +231,20 @@ def _only_family(text: str) -> str | None:
             return None
         elif family or not char.isascii():
             others += count
-    return home if own * (3 if home == "CJK" else 1) > others else None
+    return home if own * _weight(home) > others else None
 
 
 def _is_between_codes(text: str, runs: list[tuple[int, int, str]], place: int) -> bool:
-    """True where a code of one letter again and again touches the word: `yyyy年M月d日`."""
+    """True where a code of one letter again and again touches the word, `yyyy年M月d日`, or one
+    stands on each side of it, `MMM y នៃ G`."""
     start, end, _ = runs[place]
-    before = text[slice(*runs[place - 1][:2])] if place and runs[place - 1][1] == start else ""
-    after = ""
-    if place + 1 < len(runs) and runs[place + 1][0] == end:
-        after = text[slice(*runs[place + 1][:2])]
-    return any(code.isascii() and len(set(code)) == 1 for code in (before, after))
+    beside = (runs[place - 1] if place else None, *runs[place + 1 : place + 2])
+    codes = [run for run in beside if run and _is_code(text[run[0] : run[1]])]
+    return len(codes) == 2 or any(run[1] == start or run[0] == end for run in codes)
+
+
+def _is_code(word: str) -> bool:
+    return word.isascii() and len(set(word)) == 1
 
 
 def _split_by_family(text: str, start: int, end: int, first: str) -> list[tuple[int, int, str]]:

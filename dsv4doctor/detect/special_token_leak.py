@@ -46,7 +46,8 @@ _NAMED = (
     r"\[/?INST\]|<</?SYS>>|\[gMASK\]|\[/?(?:TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG|BEGIN_OF_TEXT)\]|"
     r"<fim_(?:prefix|suffix|middle|pad)>|<(?:gh_stars|jupyter_(?:start|text|code|output)|"
     r"commit_(?:before|msg|after)|empty_output)>|<extra_id_\d{1,3}>|<reserved_\d{1,4}>|<unused\d{1,4}>|"
-    r"<0x[0-9A-F]{2}>|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<sop>|<eop>|<eod>|<eot>|"
+    # A byte; a device tree has its numbers in the same brackets: `reg = <0x48>;`.
+    r"<0x(?<!= <0x)[0-9A-F]{2}>(?![;,)])|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<sop>|<eop>|<eod>|<eot>|"
     # The middle of DeepSeek's sentence tokens, its bars lost: low blocks join no words of prose.
     r"(?:begin|end)▁of▁(?:sentence|thinking)[｜|]?>?|"
     r"<SPECIAL_\d{1,4}>|<end_of_utterance>|<\|?end\|?of\|?text\|?>|<seed:(?:bos|eos|tool_call|pad)>"
@@ -121,7 +122,7 @@ def _first(text: Text) -> tuple[int, int] | None:
         if text.code.covers(match.start()):
             continue
         quoted = quoted if quoted is not None else quoted_spans(body)
-        if not quoted.covers(match.start()):
+        if not quoted.covers(match.start()) and not _is_item(body, *match.span()):
             return match.span()
     if started := _HALF_START.match(body):
         return started.span()
@@ -135,6 +136,12 @@ def _first(text: Text) -> tuple[int, int] | None:
         if found and not text.code.covers(found.start()) and not _closes_html(body, found.group()):
             return found.span()
     return _unknown_word(text) if "<unk>" in body else None
+
+
+def _is_item(text: str, start: int, end: int) -> bool:
+    """True for an item of a list that goes on: a stop word in YAML."""
+    before = text[text.rfind("\n", 0, start) + 1 : start].strip()
+    return before == "-" and text.startswith("\n", end) and bool(text[end:].strip())
 
 
 def _unknown_word(text: Text) -> tuple[int, int] | None:

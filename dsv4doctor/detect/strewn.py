@@ -19,6 +19,8 @@ STREWN = (
 ) - _USUAL
 _STARTS = [start for start, _ in _BLOCKS]
 _RUN = re.compile(r"[^\w\s]+")
+# A symbol between quotation marks is shown.
+_SHOWN = re.compile(r"([\"'`]).+\1")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 MIN_KINDS = 6
 _MIN_BLOCKS = 3
@@ -34,6 +36,7 @@ def strewn_symbols(prose: str, signs: frozenset[str]) -> tuple[int, int] | None:
     for line in prose.split("\n"):
         kinds = STREWN.intersection(line)
         runs = [run for run in _RUN.findall(line) if not STREWN.isdisjoint(run)]
+        runs = [run for run in runs if not _SHOWN.search(run)]
         blocks = {bisect_right(_STARTS, ord(kind)) for kind in kinds}
         enough = len(kinds) >= MIN_KINDS and len(blocks) >= _MIN_BLOCKS
         if enough and len(runs) >= _MIN_RUNS and len(_WORD.findall(line)) >= _MIN_WORDS:

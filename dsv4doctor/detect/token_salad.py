@@ -37,7 +37,14 @@ from dsv4doctor.detect.request import (
     asks_for_nonsense,
     speaks_of_languages,
 )
-from dsv4doctor.detect.scripts import Splice, families_in, families_of, letters_of, splices
+from dsv4doctor.detect.scripts import (
+    Splice,
+    families_in,
+    families_of,
+    is_commented,
+    letters_of,
+    splices,
+)
 from dsv4doctor.detect.strewn import strewn_symbols
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import may_be_noise, symbol_noise
@@ -225,7 +232,9 @@ def _broken_scripts(subject: Subject, prose: str) -> str | None:
     found = tuple(
         s
         for s in every
-        if not _is_letter(s) and not speaks_of_languages(_around(prose, s.start, s.end))
+        if not _is_letter(s)
+        and not speaks_of_languages(_around(prose, s.start, s.end))
+        and not is_commented(prose, s)
     )
     families = _broken_by(subject, prose, carrier, found) if found else set[str]()
     # Where the land of a script is spoken of, its words name dishes, streets and people.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 PARTS = """
 -
-af an ast az br ca da en eo es eu fr gl is li nl no oc sv tr wa: en
+af an ast az br ca da en eo es eu fr gl is li nds nl no oc sv tr wa: en
 af an ast bs cs eo es fi fr fur gl hr ia it nso oc pt ro sl sq sv xh: se
 af an da en ga gd gl nds pt zh: as
 af ast bs cs ga gd gl hr nl nso pl pt sk sl tl xh: na
@@ -43,8 +43,8 @@ an cy en gd gl pt: os
 an en fr gd: has
 an en sq zh: it
 an es oc: las
-ast br ca en eo es fur ia it nl oc ro wa: al
-ast ca da es fr wa: les
+ast br ca en eo es fur ia it nds nl oc ro wa: al
+ast ca da es fr nl wa: les
 ast ca eo es hu wa: el
 ast es ga hu: más
 az br bs crh de eo eu gl hr it pt sl tr: da
@@ -87,7 +87,8 @@ de li: eine
 de li nds: mit
 de li nl: wie
 de ms: zum
-de nds: im nicht und wenn
+de en nds: im
+de nds: nicht und wenn
 de nds nl: werden
 en: about because been but could how its these they where whether who would
 en es et fi fr wa zh: on
@@ -114,7 +115,7 @@ es gl pt ro: este
 es gl pt sq tl: para
 fr: aussi aux avec ces cette dans leur vous
 fr fur: une
-fr fur it: il
+az fr fur it tr: il
 fr gl pt: mais
 fr wa: est sont
 fur id it ku ms nso tl wa: di
@@ -228,7 +229,7 @@ af cs nds nl: dat
 af da de it nl no: alle
 af da li nds nl pt: op
 af da nl no sv: kan
-af fr ia ro sq: plus
+af en fr ia ro sq: plus
 af fr oc: pas
 an ast az ca cs es fr fur it sq tl wa: si
 an ast br en es fr fur gl ia oc tr: son
@@ -257,7 +258,7 @@ ast gl pt: foi
 az crh de en fr gd it nl pt ro tr zh: bu
 az da de en fr id is it lv nl no pl pt sv tr zh: var
 az en es ku lg nso tr: ya
-az en tr vi: mi
+az en pl tr vi: mi
 br cy da is nl no: er
 br eu hu lg: ez
 br fur gd ia it pl tl vi: ma

@@ -57,6 +57,23 @@ STAYS_QUIET = {
     "elixir": reply("list |> Enum.map(f) |> IO.inspect()"),
     "links": reply("See [INSTALL](x.md) and [1] and [EOS](https://x)."),
     "array syntax": reply("a[/x/] and ~[a]"),
+    "numbers of a device tree": reply(
+        'codec@19 {\n  compatible = "everest,es8326";\n  reg = <0x19>;\n  interrupts = <0x10>, <0x11>;\n  clock = <0x48>\n};'
+    ),
+    "strings of code": reply(
+        None,
+        call(
+            "write_file",
+            {
+                "path": "a.py",
+                "content": 'text += f"<|im_start|>user\\nAudio {n + 1}: <|audio_bos|>"\n',
+            },
+        ),
+        prompt="Write the file.",
+    ),
+    "stops in a list": reply(
+        "generation_kwargs:\n  until:\n  - </s>\n  - <|im_end|>\n  - '<eos>'\nvalidation_split: x"
+    ),
 }
 
 

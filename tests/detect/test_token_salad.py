@@ -229,6 +229,46 @@ STAYS_QUIET = {
     "tatar typed with a latin letter": reply("Тонgа, таш нgа, суннgан, янgа Зеландия, түнgәк кенgуру һәм манgал бар."),
     "burmese with its vowel typed first": reply("ညာ\nေအာက်ခြေမှ ထိပ်၊ ဘယ်မှ ညာ\nေအာက်ခြေမှ ထိပ်၊ ညာမှ ဘယ်", prompt="ok?"),
     "letters drawn with strokes": reply("  _  @\n ( ) @\n/ __|@\n\\_  \\@\n(___/@\n |_| @@\n _  _ @\n(_)/ )@\n  / / @\n / 1_ @\n/_/(_)@\n ,, @@\n)(   @ ! ? ;"),
+    "letters of czech that make one of korean": reply("Pořadí je od nejvyšší do nejnížší.\nDescription[cs]=Úžasně roztomilé\nName[cs]=Úžasně"),
+    "a quotation mark before blanks that do not break": reply("Se on ”valinta käyttäjistä”\xa0\xa0aptituden haku ja ”haku”."),
+    "the full stop of oriya at its old place": reply("Comment[or]=ପିଲାମାନଙ୍କ ପାଇଁ ଏକ ଡ୍ରଇଂ ପ୍ରୋଗ୍ରାମ \u0b64", prompt="ok?"),
+    "kazakh typed with a latin letter among its own": reply(
+        "Ондық санды екiлiк санға түрлендiредi\nТаңдалған өрiстiң құрамасы тізімде көрсетіледі.\nкөрсетiлген мезгiлдер"
+    ),
+    "russian with two letters of latin": reply(
+        "Приходит программист к пианисту - посмотpеть на новый pояль. Долго ходит вокpyг, хмыкает. - Клава неyдобная."
+    ),
+    "chinese comments behind code": reply(
+        None, call("write_file", {"path": "a.py", "content": "def run(rsp):\n    name, rsp = rsp.split()\n    return rsp  # 只需回复SAVE或PASS，不需要带上name名\n"}),
+        prompt="Write the file.",
+    ),
+    "formats of a locale": reply(
+        'relativeTime:{future:"در %s",past:"%s پیش",s:"چند ثانیه",ss:"%d ثانیه"},o:{future:"через %s",past:"%s назад",s:"%d 秒"}', prompt="ok?"
+    ),
+    "patterns of dates in khmer": reply('Gy:"y នៃ G",GyMMM:"MMM y នៃ G",GyMMMd:"d MMM y នៃ G",GyMMMEd:"E d MMM y នៃ G"', prompt="ok?"),
+    "parameters that are described": reply(
+        "/**\n * @param {*} el the target element or the selector\n * @param {*} content the content to be rendered as HTML\n */"
+    ),
+    "variables of two letters": reply("if sys.argv[3] == 'ppm' and (im and version >= 0x060305 or gm):\n    run(x)\nif (im or gm) and not im and y:"),
+    "dutch lessons": reply("Elk hiervan kan een les zijn, of een verzameling lessen, en om de les in het bestand te draaien."),
+    "years in azerbaijani": reply("bir saat əvvəl\nbundan sonra bir saat\nbir il əvvəl\nbundan sonra bir il\nbir saniyə əvvəl"),
+    "low german": reply(
+        "un liekers mit en Öven anfangen.</p>\n<qt>Dat gifft al en Datei mit den Naam<p><b>%1</b></p>Wullt Du ehr överschrieven?</qt>\n"
+        "De Spraakinstellen sünd leeg, oder för de Datei"
+    ),
+    "one written twice near a gap": reply("Some can follow with with possible answers\n# All tasks end with ____(x).\n# We must thus remove ___ and extract it"),
+    "a step behind a condition": reply("if (e.which == 38 && index > 0)                 index--         // up\nif (e.which == 40 && index < n) index++         // down"),
+    "what a test prints with arrows": reply(
+        ">>> for k, v in sorted(pairs.items()):\n...     print(k, '=>', v)\nfiller => of messages to their own\nlcon => it\nsubjclass => the one"
+    ),
+    "rows of letters between strokes": reply("SHUFFLE: cdefg / dcfeg / cijke / ceijg, dfh\nSUBST: onqpr / ntuvp / nptur, oqs\nSUBST: nps"),
+    "greek words with how often they are": reply("ιδιωτικοποιηση\t4\nοικογενειακό\t34\nαουσβιτς\t4\nπικρανα\t4\nκοινοχρηστοσ\t4", prompt="ok?"),
+    "letters of thai listed": reply('_TYPE = {\n    "ะาำิีืึุู": "v",\n    "เแโใไ": "w",\n    "่้๊๋": "t",\n}', prompt="ok?"),
+    "ranges of tamil": reply('"\u0bb9\u0bba-ிீ-\u0bc9ொ-\u0bcfௐ-\u0bd9\u0bda-\u0bdf\u0be0-௩௪-௯௰-௹௺-\u0bffa-zA-Z"', prompt="ok?"),
+    "entities with their signs": reply(
+        'uhblk:"▀",ulcorn:"⌜",ulcorner:"⌜",ulcrop:"⌏",ultri:"◸",Umacr:"Ū",umacr:"ū",uml:"¨",UnderBar:"_",UnderBrace:"⏟",UnderBracket:"⎵"'
+    ),
+    "names of characters": reply("0x6B63 正 CJK UNIFIED IDEOGRAPH-6B63\n0x4E0A 上 CJK UNIFIED IDEOGRAPH-4E0A\n0x4E2D 中 CJK UNIFIED IDEOGRAPH-4E2D", prompt="ok?"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
