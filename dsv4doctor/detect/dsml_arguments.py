@@ -16,6 +16,8 @@ from dsv4doctor.label import Label
 # What may stand between the start of a value and the rest of its opener.
 _OPENER_END = " \"'\\"
 NAMED = re.compile(r"(?:(?:invoke|parameter)\s+)?name=\W{1,6}([\w.-]{1,100})")
+# DSML's own attribute behind the end of a parameter's name.
+_CUT_ATTRIBUTE = re.compile(r"[\"']\s?string=\\?[\"']")
 # A value of fewer characters is in any request.
 _MIN_ASKED = 3
 # How far a tag may be indented and still begin its line.
@@ -43,7 +45,7 @@ def in_arguments(subject: Subject) -> Iterator[Seen]:
         elif isinstance(raw := call.call.arguments, str):
             if call.arguments.value is None:
                 yield from _in_raw(f"{call.where}.arguments", raw)
-            elif ">" in raw and not asks_about_markup(subject):
+            elif (">" in raw or "string=" in raw) and not asks_about_markup(subject):
                 yield from _in_names(f"{call.where}.arguments", call.arguments.value)
 
 
@@ -57,10 +59,13 @@ def _in_raw(where: str, raw: str) -> Iterator[Seen]:
 def _in_names(where: str, arguments: object) -> Iterator[Seen]:
     """Markup in the name of an argument, which only a parser's cut can put there."""
     for key in arguments if isinstance(arguments, Mapping) else ():
-        if ">" in key and may_hold_markup(key):
-            for piece in [p for p in fragments(key) if p.form is not Form.PLAIN][:1]:
-                yield leak(where, key, piece, "an argument's name holds markup")
-                return
+        pieces = fragments(key) if ">" in key and may_hold_markup(key) else ()
+        found = [piece for piece in pieces if piece.form is not Form.PLAIN]
+        if not found and (match := _CUT_ATTRIBUTE.search(key)):
+            found = [Fragment(form=Form.ATTRIBUTE, start=match.start(), end=match.end())]
+        if found:
+            yield leak(where, key, found[0], "an argument's name holds markup")
+            return
 
 
 def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:

@@ -43,6 +43,7 @@ _SHOWS = re.compile(
     r"exact\w*|looks?|explain|describe|format|syntax|fixture|what|how|which)\b",
     re.IGNORECASE,
 )
+_NAME_BEFORE = re.compile(r"name=\\?[\"']([\w.-]{1,64})\\?[\"']\s*$")
 # Requests that an example of a call answers.
 _ABOUT_CALLS = re.compile(
     r"\b(?:examples?|samples?|fixtures?|pars\w+|raw|formats?|syntax|tests?|docs?|documentation|wire|tools?|"
@@ -103,7 +104,11 @@ def _counts(subject: Subject, piece: Fragment, reading: _Reading) -> bool:
             or _is_echoed_result(subject, piece, reading.text)
         )
     if piece.form is Form.ATTRIBUTE:
-        return not reading.only_attributes or _begins_call(subject, piece, reading.text)
+        return (
+            not reading.only_attributes
+            or _begins_call(subject, piece, reading.text)
+            or _ends_with_opener(subject, piece, reading.text)
+        )
     return True
 
 
@@ -128,14 +133,25 @@ def _is_bare_parameter(subject: Subject, piece: Fragment, text: str) -> bool:
     own attribute, or begins a reply that ends with its closer, and names a parameter offered."""
     if piece.element != "parameter" or piece.closing or piece.name is None:
         return False
-    schemas = (subject.tools or {}).values()
-    properties = [schema.get("properties") for schema in schemas]
-    if not any(isinstance(p, Mapping) and piece.name in p for p in properties):
+    if not _is_declared(subject, piece.name):
         return False
     if "string=" in text[piece.start : piece.end]:
         return _begins_a_line(text, piece.start)
     begins = piece.start < MARGIN and not text[: piece.start].strip()
     return begins and text.rstrip().endswith("</parameter>")
+
+
+def _is_declared(subject: Subject, name: str) -> bool:
+    """True for the name of a parameter of an offered tool."""
+    schemas = (subject.tools or {}).values()
+    properties = [schema.get("properties") for schema in schemas]
+    return any(isinstance(declared, Mapping) and name in declared for declared in properties)
+
+
+def _ends_with_opener(subject: Subject, piece: Fragment, text: str) -> bool:
+    """True for the rest of an opener of an offered tool's parameter that ends a text."""
+    name = _NAME_BEFORE.search(text, max(0, piece.start - MARGIN), piece.start)
+    return not text[piece.end :].strip() and name is not None and _is_declared(subject, name[1])
 
 
 def _begins_call(subject: Subject, piece: Fragment, text: str) -> bool:

@@ -62,6 +62,9 @@ class Spans:
 
 
 NOWHERE = Spans([])
+# What a template fills in: a name or an expression between double braces. One alone may be a slip.
+_SLOT = re.compile(r"\{\{-?\s*[.$\w][^{}\n]{0,80}\}\}")
+_MIN_SLOTS = 2
 # Statements of a template's language from which a text is the source of one.
 _MIN_STATEMENTS = 3
 # Without one of these a text has no code.
@@ -85,9 +88,11 @@ def quoted_spans(text: str) -> Spans:
 
 
 def holds_template(text: str) -> bool:
-    """True for the source of a template (Jinja, Django, Twig): what stands in it is what it writes,
-    chat templates' tokens too."""
-    return text.count("{%") >= _MIN_STATEMENTS and text.count("%}") >= _MIN_STATEMENTS
+    """True for the source of a template (Jinja, Go, Django, Twig): what stands in it is what it
+    writes, chat templates' tokens too."""
+    if text.count("{%") >= _MIN_STATEMENTS and text.count("%}") >= _MIN_STATEMENTS:
+        return True
+    return "{{" in text and sum(1 for _ in _SLOT.finditer(text)) >= _MIN_SLOTS
 
 
 def _underlines(text: str, fence: re.Match[str]) -> bool:

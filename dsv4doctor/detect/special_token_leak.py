@@ -97,7 +97,7 @@ _TAIL = 80
 
 def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
-        if _may_hold_token(text) and (found := _first(text)):
+        if _may_hold_token(text) and (found := _first(text, subject.prompt)):
             if asks_about_markup(subject):
                 return
             yield Seen(
@@ -113,13 +113,13 @@ def _may_hold_token(text: Text) -> bool:
     return any(_HINTS[sign].search(text.text) for sign in text.signs & _HINT_SIGNS)
 
 
-def _first(text: Text) -> tuple[int, int] | None:
+def _first(text: Text, prompt: str) -> tuple[int, int] | None:
     body = text.text
     if holds_template(body):
         return None
     quoted = None
     for match in _TOKEN.finditer(body):
-        if text.code.covers(match.start()):
+        if text.code.covers(match.start()) or _is_word_of(prompt, match.group()):
             continue
         quoted = quoted if quoted is not None else quoted_spans(body)
         if not quoted.covers(match.start()) and not _is_item(body, *match.span()):
@@ -148,6 +148,14 @@ def _unknown_word(text: Text) -> tuple[int, int] | None:
     found = [m.span() for m in _UNKNOWN.finditer(text.text) if not text.code.covers(m.start())]
     few = 0 < len(found) <= _MOST_UNKNOWN
     return found[0] if few and not _SPEAKS_OF_MODELS.search(text.text) else None
+
+
+def _is_word_of(prompt: str, token: str) -> bool:
+    """True for capitals in square brackets that the request asks about as a word: the mark of a
+    list (`[INST]`, `[IMG]`), no token."""
+    word = token.strip("[]")
+    bracketed = token.startswith("[") and word.isalpha() and word.isupper()
+    return bracketed and re.search(rf"(?<!\w){word}(?!\w)", prompt) is not None
 
 
 def _closes_html(text: str, token: str) -> bool:

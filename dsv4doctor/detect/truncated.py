@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject
+from dsv4doctor.detect.unfinished import asks_for_piece, left_open
 from dsv4doctor.label import Label
 
 # Servers count a stop token or a speculative step more or less.
@@ -110,30 +111,31 @@ def _broken_off(subject: Subject) -> Iterator[Seen]:
     tail = text[-400:]
     if holds_any(tail.casefold(), _ERROR_HINTS) and (error := _PATH_ERROR.search(tail)):
         yield _seen("content", f"an error line follows the text, {span(tail, *error.span())}")
-        return
-    if what := _open_code(subject, text):
-        yield _seen("content", f"{what}, {span(tail, *_last(tail))}")
-        return
+    elif (what := _how_broken(subject, text, tail)) and not asks_for_piece(subject.prompt):
+        yield _seen("content", what)
+
+
+def _how_broken(subject: Subject, text: str, tail: str) -> str | None:
+    """What the text stops in; None where it may be whole."""
+    if what := _open_code(subject, text) or left_open(text):
+        return f"{what}, {span(tail, *_last(tail))}"
     last_line = tail.rsplit("\n", 1)[-1]
     if _opens_nothing(text) and not _SPEAKS_OF_TICKS.search(f"{subject.prompt}\n{tail}"):
-        yield _seen("content", f"opens what it does not fill, {span(tail, *_last(tail))}")
-        return
+        return f"opens what it does not fill, {span(tail, *_last(tail))}"
     # One paragraph of prose only: titles, verses and code may end on any word.
     if "\n" not in text and (match := _dangling_chinese(last_line[-_REACH:])):
-        yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
-        return
+        return f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}"
     if "\n" in text.strip() or not text[:1].isupper():
-        return
+        return None
     if len(last_line.split()) < _MIN_WORDS and not _NEVER_LAST.fullmatch(last_line):
-        return
+        return None
     if _OPEN_COLON.search(last_line):
-        yield _seen("content", f"stops at a colon, {span(last_line, 0, len(last_line))}")
-        return
+        return f"stops at a colon, {span(last_line, 0, len(last_line))}"
     if match := _OPEN_BRACKET.search(last_line):
-        yield _seen("content", f"stops in a bracket, {span(last_line, *match.span())}")
-        return
+        return f"stops in a bracket, {span(last_line, *match.span())}"
     if match := _DANGLING.search(last_line[-_REACH:]):
-        yield _seen("content", f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}")
+        return f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}"
+    return None
 
 
 def _last(tail: str) -> tuple[int, int]:
@@ -172,10 +174,15 @@ def _open_code(subject: Subject, text: str) -> str | None:
         return None
     # A piece of a manual ends with a whole line; what broke off mostly does not.
     line = text.rstrip("\n").rpartition("\n")[2]
-    torn = line.count('"') % 2 == 1 or _TORN_END.search(line) is not None
+    torn = line.count('"') % 2 == 1 or _TORN_END.search(line) or _stops_in_arguments(line)
     if torn and _is_open(text[text.rfind("```") :]):
         return "a fence and brackets that are not closed"
     return None
+
+
+def _stops_in_arguments(line: str) -> bool:
+    """True for a line that ends on a comma, its own bracket open."""
+    return line.endswith(",") and _is_open(line)
 
 
 def _is_open(code: str) -> bool:

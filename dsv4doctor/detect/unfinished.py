@@ -1,0 +1,88 @@
+"""What a text opens and does not close at its very end: a link, a formula, a table's row, a
+quotation, a clause. Whoever asks for a piece gets one."""
+
+# Long lines: patterns and prose that breaks would tear.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import re
+
+# What a text of these rules ends on, beside letters and digits: no mark that ends anything.
+_OPEN_ENDS = frozenset(" -+=^_{\\/&")
+_HALF_LINK = re.compile(r"\[[^\]\n]{1,120}\]\((?:https?://|\.{0,2}/|#)[^()\s]{0,300}$")
+_TEX = re.compile(
+    r"\\(?:frac|sqrt|sum|int|prod|cdot|times|left|pm|leq?|geq?|neq|approx|alpha|beta|gamma|delta|theta|lambda|mu|pi|rho|sigma|omega|"
+    r"infty|text|math\w+|partial|nabla|lim|log|ln|sin|cos|tan|begin|vec|hat|bar|to|in)(?![A-Za-z])"
+)
+_FORMULAS = (("\\[", "\\]"), ("\\(", "\\)"), ("$$", "$$"))
+_SEPARATOR = re.compile(r"^\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$", re.MULTILINE)
+# A quotation after some words, of several, and no mark behind it.
+_OPEN_QUOTATION = re.compile(
+    r"(?:\S+ ){2}[^\"]*[\s(]\"[^\W\d][^\"\n]*\s[^\"\n]*\w$|(?:\S+ ){2}.*[\s(]“[^”\n]*\s[^”\n]*\w$|(?:\S+ ){2}.*[\s(]«[^»\n]*\s[^»\n]*\w$"
+)
+_OPEN_CLAUSE = re.compile(
+    r"(?:\S+ ){4}\S*\w, (?:which|whose|where|whereas|although|while|because|since|and|but|unless|whether|if)$"
+)
+# How far back a formula or a quotation begins.
+_REACH = 400
+# Requests that a piece answers.
+_ASKS_FOR_PIECE = re.compile(
+    r"mid-?\s?(?:sentence|word)|unfinished|incomplete|half-finished|\bcuts? (?:it |me )?off|break(?:s|ing)? off|"
+    r"first \d+ (?:char|word|token|byte|letter)|\bfill in\b|cliff-?hanger|trail(?:s|ing)? off|autocomplet|fragment|truncat|\bpartial",
+    re.IGNORECASE,
+)
+
+
+def asks_for_piece(prompt: str) -> bool:
+    """True when the request wants a text that is not whole."""
+    return _ASKS_FOR_PIECE.search(prompt) is not None
+
+
+def left_open(text: str) -> str | None:
+    """What the text opened last and did not close, named; None where it may be whole."""
+    end = text[-1:]
+    if not (end.isalnum() or end in _OPEN_ENDS):
+        return None
+    tail = text[-_REACH:]
+    line = tail.rpartition("\n")[2]
+    if _HALF_LINK.search(line) and text.count("```") % 2 == 0:
+        return "half a link"
+    if _is_in_formula(tail):
+        return "a formula that is not closed"
+    if line.startswith("|") and _is_short_row(text, line):
+        return "a row that the table above does not have so short"
+    if "\n" in text or not text[:1].isupper():
+        return None
+    if _is_in_quotation(tail):
+        return "a quotation that is not closed"
+    return "a clause that only begins" if _OPEN_CLAUSE.search(line) else None
+
+
+def _is_in_formula(tail: str) -> bool:
+    if "\\" not in tail:
+        return False
+    paragraph = tail.rpartition("\n\n")[2]
+    if "$$" not in paragraph and paragraph.count("$") % 2 == 1:
+        return _TEX.search(paragraph, paragraph.rfind("$")) is not None
+    for opener, closer in _FORMULAS:
+        at = tail.rfind(opener)
+        opened = tail.count("$$") % 2 == 1 if opener == closer else at > tail.rfind(closer)
+        if at >= 0 and opened and _TEX.search(tail, at):
+            return True
+    return False
+
+
+def _is_short_row(text: str, line: str) -> bool:
+    above = text[: -len(line) - 1].rpartition("\n")[2].rstrip()
+    whole = above.startswith("|") and above.endswith("|")
+    return whole and line.count("|") < above.count("|") and _SEPARATOR.search(text) is not None
+
+
+def _is_in_quotation(tail: str) -> bool:
+    opened = (
+        tail.count('"') % 2 == 1
+        or tail.count("“") > tail.count("”")
+        or tail.count("«") > tail.count("»")
+    )
+    return opened and _OPEN_QUOTATION.search(tail) is not None
