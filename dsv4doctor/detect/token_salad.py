@@ -48,6 +48,7 @@ from dsv4doctor.detect.scripts import (
 from dsv4doctor.detect.strewn import strewn_symbols
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import may_be_noise, symbol_noise
+from dsv4doctor.detect.wedges import wedges
 from dsv4doctor.detect.wordless import wordless
 from dsv4doctor.label import Label
 
@@ -237,11 +238,34 @@ def _broken_scripts(subject: Subject, prose: str) -> str | None:
         and not is_commented(prose, s)
     )
     families = _broken_by(subject, prose, carrier, found) if found else set[str]()
+    if not families and (wedged := _wedged(subject, prose, every)):
+        found, families = wedged, {splice.family for splice in wedged}
     # Where the land of a script is spoken of, its words name dishes, streets and people.
     if families - named_lands(f"{subject.prompt}\n{prose}", families):
         where = span(prose, max(0, found[0].start - 16), found[0].end + 16)
         return f"words of {', '.join(sorted(families))} spliced into {carrier}, {where}"
     return None
+
+
+def _wedged(subject: Subject, prose: str, every: tuple[Splice, ...]) -> tuple[Splice, ...]:
+    """Words glued where nobody glues, of scripts that the request does not know."""
+    if not subject.prompt:
+        return ()
+    known = families_in(subject.prompt)
+    found = [*wedges(prose, [s for s in every if s.family not in known])]
+    quoted = quoted_spans(prose) if found else NOWHERE
+    return tuple(
+        s
+        for s in found
+        if not quoted.covers(s.start) and not speaks_of_languages(_line_around(prose, s))
+    )
+
+
+def _line_around(prose: str, splice: Splice) -> str:
+    """What of its own line stands beside a foreign word."""
+    start, end = splice.start, splice.end
+    before = prose[max(0, start - _NAMED_WITHIN) : start].rpartition("\n")[2]
+    return before + prose[start : end + _NAMED_WITHIN].partition("\n")[0]
 
 
 def _is_letter(splice: Splice) -> bool:
