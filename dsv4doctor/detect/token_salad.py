@@ -21,9 +21,11 @@ from itertools import islice
 import regex
 
 from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.doubled_words import doubled_words
 from dsv4doctor.detect.drawn_words import unlikely_row
 from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
 from dsv4doctor.detect.fragments import debris
+from dsv4doctor.detect.glued_words import glued_words
 from dsv4doctor.detect.lands import named_lands
 from dsv4doctor.detect.letters import ALPHABETS
 from dsv4doctor.detect.many_letters import suspects
@@ -120,6 +122,12 @@ def detect(subject: Subject) -> Iterator[Seen]:
         drawn = _drawn_row(text, subject.prompt)
         if drawn and not asks_for_nonsense(subject):
             yield _seen(text, f"letters no language strings together, {span(text.prose, *drawn)}")
+        glued = glued_words(text) if text.where == "content" else None
+        if glued and not _asks_for_no_blanks(subject.prompt):
+            yield _seen(text, f"sentences without blanks, {span(text.prose, *glued)}")
+        twice = doubled_words(text)
+        if twice and not asks_for_nonsense(subject):
+            yield _seen(text, f"words doubled one after another, {span(*twice)}")
         what = debris(text)
         if what is not None and not asks_for_nonsense(subject):
             yield _seen(text, what)
@@ -132,6 +140,12 @@ def detect(subject: Subject) -> Iterator[Seen]:
             )
     if what := misspelt(subject):
         yield Seen(label=Label.TOKEN_SALAD, where="tool_calls", what=what)
+
+
+def _asks_for_no_blanks(prompt: str) -> bool:
+    """True where somebody wants the blanks out, or words made one: a hashtag, an address."""
+    lowered = prompt.lower()
+    return any(word in lowered for word in ("space", "blank", "hashtag", "one word", "slug"))
 
 
 def _beyond_ascii(subject: Subject, text: Text) -> Iterator[Seen]:
