@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dsv4doctor.detect.neighbours import holds_odd_pair
 from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Text
 
@@ -39,7 +38,7 @@ def doubled_words(text: Text) -> tuple[str, int, int] | None:
         if place := _crowd(found, _MIN_CODE, _CODE_WINDOW):
             return text.text, *place
     # Where small words come twice, others do.
-    if text.in_call or not text.words_may_tell or not holds_odd_pair(text.codes):
+    if text.in_call or not text.words.odd:
         return None
     place = _crowd(_TWICE.finditer(text.prose), _MIN_PROSE, _PROSE_WINDOW)
     return (text.prose, *place) if place else None

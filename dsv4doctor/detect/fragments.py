@@ -25,11 +25,9 @@ from dsv4doctor.detect.lone_marks import (
 from dsv4doctor.detect.neighbours import (
     holds_hung_ending,
     holds_lone_mark,
-    holds_odd_pair,
     holds_run,
     holds_small_word,
     holds_suffix,
-    may_switch,
     odd_pairs,
 )
 from dsv4doctor.detect.oddities import (
@@ -108,7 +106,7 @@ def debris(text: Text) -> str | None:
         return None
     odd = list(_telling(text))
     told = sum(kind.weight for *_, kind in odd)
-    tongues = list(_foreign(prose, text.codes)) if text.words_may_tell else []
+    tongues = list(_foreign(text)) if text.clashes else []
     if own := _own_words([prose[at:end] for at, end, _ in tongues]):
         tongues = [o for o in tongues if prose[o[0] : o[1]] not in own]
         odd = [o for o in odd if o[2] is not SWITCH]
@@ -219,8 +217,7 @@ def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
 
 def _telling(text: Text) -> Iterator[_Odd]:
     prose, signs, codes = text.prose, text.prose_signs, text.codes
-    told = text.words_may_tell  # False for most
-    odd = told and holds_odd_pair(codes)
+    told, odd = text.words.may_tell, text.words.odd  # False for most
     if odd or ("|" in signs and ODD_CELL.search(prose)):
         for kind in PAIR_KINDS:
             if _may_hold(kind, signs, codes):
@@ -245,7 +242,7 @@ def _telling(text: Text) -> Iterator[_Odd]:
         yield from ((s, e, TORN) for s, e in torn if _is_torn(prose, s))
     if not prose.isascii() and holds_small_word(codes):
         yield from ((s, e, STRANGER) for s, e in islice(strangers(prose, signs), _MAX_FOUND))
-    yield from _by_the_words(prose, codes, odd=odd) if told else ()
+    yield from _by_the_words(text) if told else ()
 
 
 def _pairs(kind: Kind, prose: str) -> Iterator[_Odd]:
@@ -257,9 +254,10 @@ def _pairs(kind: Kind, prose: str) -> Iterator[_Odd]:
     return (o for o in odd if not own and not is_row(prose, o[0]))
 
 
-def _by_the_words(prose: str, codes: bytes, *, odd: bool) -> Iterator[_Odd]:
+def _by_the_words(text: Text) -> Iterator[_Odd]:
     """The finds of which the words' codes say whether they can be there."""
-    if odd:
+    prose, codes = text.prose, text.codes
+    if text.words.odd:
         for start, end in odd_pairs(prose):
             first, second = map(spoken_by, prose[start:end].split())
             yield start, end, NEVER_TONGUES if first and second and not first & second else NEVER
@@ -269,13 +267,14 @@ def _by_the_words(prose: str, codes: bytes, *, odd: bool) -> Iterator[_Odd]:
                 yield start, end, BESIDE
     if holds_hung_ending(codes):
         yield from ((s, e, HUNG) for s, e in islice(hung_endings(prose), _MAX_FOUND))
-    if may_switch(codes):
-        yield from ((start, end, SWITCH) for start, end in switches(prose))
+    for stretch in text.clashes:
+        yield from ((start, end, SWITCH) for start, end in switches(prose, *stretch))
 
 
-def _foreign(prose: str, codes: bytes) -> Iterator[_Odd]:
-    if may_switch(codes):
-        for clause in islice(foreign_words(prose), _MAX_FOUND):
+def _foreign(text: Text) -> Iterator[_Odd]:
+    prose = text.prose
+    for stretch in text.clashes:
+        for clause in islice(foreign_words(prose, *stretch), _MAX_FOUND):
             words = [prose[start:end] for start, end in clause]
             if max(map(len, words)) == len("en") and words == sorted(words) and words[1:]:
                 continue  # a list of languages' codes

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import pairwise
-from operator import or_
 from typing import Any
 
+from dsv4doctor.detect.clashes import PARTING, Stretch, clashes
 from dsv4doctor.detect.neighbours import (
-    TELLING,
+    CLAUSE_WORDS,
+    SPOKEN,
+    SUFFIX,
     codes_of,
-    languages_missing,
+    holds_odd_pair,
+    holds_telling,
     odd_rows,
     small_words,
 )
@@ -35,50 +38,49 @@ _FIRST_BITS, _SECOND_BITS = 14, 12
 _MULTIPLIER = 0x9E3779B97F4A7C15
 _ALL_BITS = (1 << 64) - 1
 _ONLY_LONGER = 256
+_NEW_LINE = 0x0A
+_PARTS = list(PARTING.encode())
 # Fewer characters than this are not worth the arrays.
 _MIN_CHARS = 3000
 
 
-def codes_of_all(texts: Sequence[str], signs: Sequence[frozenset[str]]) -> list[bytes]:
-    """`codes_of` of each text, in order; `signs` are the texts' (see `signs.py`)."""
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the small words of a text say: their codes (`neighbours.codes_of`), whether an odd pair
+    is among them (`holds_odd_pair`), and where they clash (`clashes.clashes`)."""
+
+    codes: bytes
+    odd: bool
+    clashes: Sequence[Stretch]
+
+    @property
+    def may_tell(self) -> bool:
+        """False where nothing is odd about them."""
+        return self.odd or bool(self.clashes) or holds_telling(self.codes)
+
+
+def words_of(text: str) -> Words:
+    """What the small words of one text say."""
+    codes = codes_of(text)
+    return Words(codes, holds_odd_pair(codes), tuple(clashes(text, codes)))
+
+
+def words_of_all(texts: Sequence[str], signs: Sequence[frozenset[str]]) -> list[Words]:
+    """`words_of` each text, in order; `signs` are the texts' (see `signs.py`)."""
     if sum(map(len, texts)) < _MIN_CHARS:
-        return [codes_of(text) for text in texts]
+        return list(map(words_of, texts))
     raws = [_plainly_parted(text, s) for text, s in zip(texts, signs, strict=True)]
-    every = _codes(raws)
+    every, clashing = _codes_and_clashes(raws)
+    odd = [SUFFIX in codes for codes in every]
+    # An unknown word parts them: it is in no row.
+    for row in set(odd_rows(b"\0".join(every))):
+        odd = [told or row in codes for told, codes in zip(odd, every, strict=True)]
+    words = [Words(*each) for each in zip(every, odd, clashing, strict=True)]
     # A word with NUL has the key of the same word without it.
     for number, raw in enumerate(raws):
         if b"\0" in raw:
-            every[number] = codes_of(texts[number])
-    return every
-
-
-def who_may_tell(every: Sequence[bytes]) -> list[bool]:
-    """`neighbours.may_tell` of each of the codes, in order; True also for some of which it is
-    not."""
-    import numpy as np
-
-    if not every:
-        return []
-    # An unknown word parts them: it is in no row, tells nothing and has no language.
-    joined = b"\0".join(every) + b"\0"
-    begins = np.cumsum([0, *(len(codes) + 1 for codes in every[:-1])])
-    traits = _traits()
-    seen = np.bitwise_or.reduceat(traits[np.frombuffer(joined, np.uint8)], begins)
-    may: list[bool] = (seen == traits.max()).tolist()
-    for row in set(odd_rows(joined)):
-        may = [told or row in codes for told, codes in zip(may, every, strict=True)]
-    return may
-
-
-@lru_cache(maxsize=1)
-def _traits() -> Any:
-    """By code: the languages that do not have its word; all of them for a code that tells by
-    itself, as for words of which no language has all."""
-    import numpy as np
-
-    missing = languages_missing()
-    every = reduce(or_, missing)
-    return np.array([every if code in TELLING else m for code, m in enumerate(missing)], np.uint64)
+            words[number] = words_of(texts[number])
+    return words
 
 
 def _plainly_parted(text: str, signs: frozenset[str]) -> bytes:
@@ -89,7 +91,7 @@ def _plainly_parted(text: str, signs: frozenset[str]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _codes(raws: Sequence[bytes]) -> list[bytes]:
+def _codes_and_clashes(raws: Sequence[bytes]) -> tuple[list[bytes], list[list[Stretch]]]:
     import numpy as np
 
     joined = b" " + b" ".join(raws) + b" " * (_KEY + 1)
@@ -97,7 +99,8 @@ def _codes(raws: Sequence[bytes]) -> list[bytes]:
     # What lies before the first of the five wraps round to great numbers.
     blank = (raw - np.uint8(_TAB) <= _FOUR_MORE) | (raw - np.uint8(_FIRST_SEPARATOR) <= _FOUR_MORE)
     edges = np.flatnonzero(blank[1:] != blank[:-1]) + 1
-    starts, lengths = edges[0::2], edges[1::2] - edges[0::2]
+    starts, stops = edges[0::2], edges[1::2]
+    lengths = stops - starts
     table = _table()
     # One number of eight bytes from every place on; past a word's end they are masked.
     numbers: Any = np.ndarray((len(joined) - _KEY + 1,), "<u8", joined, 0, (1,))
@@ -105,11 +108,61 @@ def _codes(raws: Sequence[bytes]) -> list[bytes]:
     codes = table.look_up(keys)
     doubtful = (codes == _ONLY_LONGER) | ((codes != 0) & (lengths > _KEY))
     for at in np.flatnonzero(doubtful).tolist():
-        codes[at] = table.exact.get(joined[starts[at] : starts[at] + lengths[at]], 0)
-    every = codes.astype(np.uint8).tobytes()
-    ends = np.cumsum([1, *(len(raw) + 1 for raw in raws)])
-    bounds = np.searchsorted(starts, ends).tolist()
-    return [every[a:b] for a, b in pairwise(bounds)]
+        codes[at] = table.exact.get(joined[starts[at] : stops[at]], 0)
+    known = codes.astype(np.uint8)
+    every = known.tobytes()
+    begins = np.cumsum([1, *(len(raw) + 1 for raw in raws)])
+    bounds = np.searchsorted(starts, begins)
+    clashing: list[list[Stretch]] = [[] for _ in raws]
+    for first, last in _clashing(known, _clauses(raw, starts, stops, bounds)):
+        number = int(np.searchsorted(bounds, first, "right")) - 1
+        row = (starts[first] - begins[number], stops[last] - begins[number])
+        clashing[number].append(_characters(raws[number], row))
+    return [every[a:b] for a, b in pairwise(bounds.tolist())], clashing
+
+
+def _clauses(raw: Any, starts: Any, stops: Any, bounds: Any) -> Any:
+    """By word: the number of its clause, as `clashes.clashes` parts them."""
+    import numpy as np
+
+    parted = np.zeros(len(starts) + 1, np.bool_)
+    parted[bounds] = True
+    parted[1:] |= np.isin(raw[stops - 1], _PARTS) | (raw[stops] == _NEW_LINE)
+    parted[:-1] |= raw[starts - 1] == _NEW_LINE
+    return np.cumsum(parted[:-1])
+
+
+def _clashing(codes: Any, clauses: Any) -> list[tuple[int, int]]:
+    """First and last word of each row of small words that no language has all of."""
+    import numpy as np
+
+    spoken, is_small = _spoken()
+    small = np.flatnonzero(is_small[codes])
+    if not small.size:
+        return []
+    breaks = (np.diff(small) > CLAUSE_WORDS + 1) | (np.diff(clauses[small]) != 0)
+    firsts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
+    rows = np.flatnonzero(np.bitwise_and.reduceat(spoken[codes[small]], firsts) == 0)
+    lasts = np.append(firsts[1:], len(small)) - 1
+    return list(zip(small[firsts[rows]].tolist(), small[lasts[rows]].tolist(), strict=True))
+
+
+def _characters(raw: bytes, row: tuple[int, int]) -> Stretch:
+    """The place of bytes of a text in characters."""
+    start, stop = row
+    if raw.isascii():
+        return int(start), int(stop)
+    before = len(raw[:start].decode("utf-8", "surrogatepass"))
+    return before, before + len(raw[start:stop].decode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=1)
+def _spoken() -> tuple[Any, Any]:
+    """By code: one bit for every language that has the word, and whether any is known to."""
+    import numpy as np
+
+    spoken = np.array([bits & _ALL_BITS for bits in SPOKEN], np.uint64)
+    return spoken, np.array([bits >= 0 for bits in SPOKEN])
 
 
 # Multiplier, shift, keys and codes by place.

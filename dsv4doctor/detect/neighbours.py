@@ -14,9 +14,7 @@ from __future__ import annotations
 import re
 from base64 import b85decode
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from itertools import product, repeat
-from operator import or_
 
 from dsv4doctor.detect.listing import goes_on, in_order, is_english_noun, is_renamed
 from dsv4doctor.detect.lone_marks import BESIDE, HUNG_ENDINGS, LONE, SUFFIXES
@@ -35,23 +33,22 @@ ARTICLES = ("the", "a", "an")
 _MARKS = ":;,.=)|>"
 
 # No clause that `switches` looks at has more words between two function words.
-_CLAUSE_WORDS = 22
-_HUNG, _LONE, _FURNITURE, _RUN, _SUFFIX, _MARK = range(250, 256)
+CLAUSE_WORDS = 22
+_HUNG, _LONE, _FURNITURE, _RUN, SUFFIX, _MARK = range(250, 256)
 # Runs of one mark that stand alone, as no prose has them; longer ones are rules.
 _RUN_MARKS = {",": 2, "_": 3, "#": 3, ";": 2, ":": 3, ")": 2, "]": 2}
 _LONGEST_RUN = 24
 _FURNITURE_WORD = bytes([_FURNITURE])
-_LONE_SUFFIX, _LONE_RUN = bytes([_SUFFIX]), bytes([_RUN])
+_LONE_SUFFIX, _LONE_RUN = bytes([SUFFIX]), bytes([_RUN])
 _HUNG_ENDING, _LONE_MARK = bytes([_HUNG]), bytes([_LONE])
-# Codes that tell by themselves that something may be odd.
-TELLING = frozenset({_HUNG, _LONE, _RUN, _SUFFIX})
+_SILENT = bytes(code for code in range(256) if code not in (_HUNG, _LONE, _RUN, SUFFIX))
 _COUNTED = tuple(WORDS.split())
 # Function words that the table knows nothing of have a code too: they tell a change of language.
 _FUNCTION = {*ARTICLES, *NEVER_TWICE, *BESIDE.split(), *" ".join(FUNCTION_WORDS.values()).split()}
 _SMALL = (*_COUNTED, *sorted(_FUNCTION - {*_COUNTED}))
 _CODES: dict[str, int] = {word: number for number, word in enumerate(_SMALL, 1)}
 assert len(_SMALL) < _HUNG
-_CODES |= dict.fromkeys(SUFFIXES, _SUFFIX)
+_CODES |= dict.fromkeys(SUFFIXES, SUFFIX)
 _CODES |= {"".join(m): _MARK for size in (1, 2, 3) for m in product(_MARKS, repeat=size)}
 _CODES |= dict.fromkeys(
     (mark * size for mark, least in _RUN_MARKS.items() for size in range(least, _LONGEST_RUN)),
@@ -112,14 +109,14 @@ _SOUND_ROWS: set[bytes] = set()
 _MAX_SOUND_ROWS = 20_000
 _LONGEST_ROW = 64
 # One bit a language, for every code; what is no function word is in all of them.
-_SPOKEN = [-1] * 256
+SPOKEN = [-1] * 256
 _LANGUAGE_BITS: dict[str, int] = {}
 
 
 def _speak(code: int, languages: frozenset[str]) -> None:
     """Note the languages of a code."""
     bits = (_LANGUAGE_BITS.setdefault(name, 1 << len(_LANGUAGE_BITS)) for name in languages)
-    _SPOKEN[code] = sum(bits)
+    SPOKEN[code] = sum(bits)
 
 
 for _word, _code in _CODES.items():
@@ -133,7 +130,7 @@ for _code, (_languages, _words) in enumerate(classes(), len(_SMALL) + 1):
         _CODES.setdefault(_word, _code)
 # Function words that only some languages have.
 _SPEAKING = re.compile(
-    b"[" + b"".join(re.escape(bytes([code])) for code in range(256) if _SPOKEN[code] >= 0) + b"]"
+    b"[" + b"".join(re.escape(bytes([code])) for code in range(256) if SPOKEN[code] >= 0) + b"]"
 )
 _PAIR = re.compile(r"(?<![\w'’./_·-])([^\W\d_]{1,8})(?:\n| )(?=([^\W\d_]{1,8})(?![\w'’/_-]|\.\w))")
 
@@ -179,6 +176,12 @@ def holds_suffix(codes: bytes) -> bool:
     return _LONE_SUFFIX in codes
 
 
+def holds_telling(codes: bytes) -> bool:
+    """True where a code is among them that tells by itself that something may be odd: a suffix, a
+    run of one mark, a lone mark or an ending hung on a mark."""
+    return bool(codes.translate(None, _SILENT))
+
+
 def holds_odd_pair(codes: bytes) -> bool:
     """True where a pair never seen, a suffix by itself or a doubled small word is among them."""
     return _LONE_SUFFIX in codes or bool(odd_rows(codes))
@@ -202,19 +205,6 @@ def _is_sound(row: bytes) -> bool:
     return True
 
 
-def languages_missing() -> list[int]:
-    """By code: one bit for every language that does not have its word."""
-    every = reduce(or_, (spoken for spoken in _SPOKEN if spoken >= 0))
-    return [~spoken & every for spoken in _SPOKEN]
-
-
-def may_tell(codes: bytes) -> bool:
-    """False where nothing is odd about the words: no pair, run, mark or ending, no change of
-    language (`holds_odd_pair`, `holds_run`, `holds_lone_mark`, `holds_hung_ending`,
-    `may_switch`)."""
-    return not TELLING.isdisjoint(codes) or bool(odd_rows(codes)) or may_switch(codes)
-
-
 def holds_hung_ending(codes: bytes) -> bool:
     """True where an ending that hangs on a mark is among them."""
     return _HUNG_ENDING in codes
@@ -233,25 +223,20 @@ def holds_small_word(codes: bytes) -> bool:
 
 def may_switch(codes: bytes) -> bool:
     """True where two function words that no language shares stand near each other."""
-    return any(True for _ in clashing(codes))
-
-
-def clashing(codes: bytes) -> Iterator[tuple[int, int]]:
-    """The numbers of neighbouring function words after which no language has all of a row of
-    them."""
     languages = -1
     for code in set(codes):
-        languages &= _SPOKEN[code]
+        languages &= SPOKEN[code]
     if languages:
-        return
+        return False
     last, end = -1, 0
     for match in _SPEAKING.finditer(codes):
         at = match.start()
-        spoken = _SPOKEN[codes[at]]
-        near = at - end <= _CLAUSE_WORDS
+        spoken = SPOKEN[codes[at]]
+        near = at - end <= CLAUSE_WORDS
         if near and not spoken & last:
-            yield end - 1, at
+            return True
         last, end = (spoken & last if near else spoken) or spoken, at + 1
+    return False
 
 
 def odd_pairs(text: str) -> Iterator[tuple[int, int]]:

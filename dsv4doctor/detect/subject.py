@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
-from dsv4doctor.detect.many_codes import codes_of_all, who_may_tell
+from dsv4doctor.detect.clashes import Stretch, lines_around
+from dsv4doctor.detect.many_codes import Words, words_of, words_of_all
 from dsv4doctor.detect.many_letters import latin_suspects
-from dsv4doctor.detect.neighbours import codes_of, may_tell
 from dsv4doctor.detect.quoting import FENCE_SIGNS, NOWHERE, Spans, code_spans
 from dsv4doctor.detect.scripts import families_of
 from dsv4doctor.detect.signs import signs_of
@@ -86,15 +86,20 @@ class Text:
         return self.code.cut_from(self.text) if self.code else self.text
 
     @lazy
-    def codes(self) -> bytes:
-        """One byte for every word of the prose: see `neighbours.codes_of`."""
-        return codes_of(self.prose)
+    def words(self) -> Words:
+        """What the small words of the prose say: see `many_codes.Words`."""
+        return words_of(self.prose)
 
     @lazy
-    def words_may_tell(self) -> bool:
-        """False where the order of the prose's small words is surely sound: see
-        `neighbours.may_tell`."""
-        return may_tell(self.codes)
+    def codes(self) -> bytes:
+        """One byte for every word of the prose: see `neighbours.codes_of`."""
+        return self.words.codes
+
+    @lazy
+    def clashes(self) -> tuple[Stretch, ...]:
+        """The lines in which the prose may change its language: see `clashes.py`."""
+        rows = self.words.clashes
+        return tuple(lines_around(self.prose, rows)) if rows else ()
 
     @lazy
     def families(self) -> frozenset[str]:
@@ -118,13 +123,12 @@ class Text:
 
 
 def learn_codes(texts: Sequence[Text]) -> None:
-    """Work out `codes` of many texts at once, what they tell, and `odd_places`, which costs less
-    than one by one."""
+    """Work out `words` and `odd_places` of many texts at once, which costs less than one by one."""
     proses = [text.prose for text in texts]
-    every = codes_of_all(proses, [text.prose_signs for text in texts])
+    every = words_of_all(proses, [text.prose_signs for text in texts])
     odd = latin_suspects(proses)
-    for text, codes, may, places in zip(texts, every, who_may_tell(every), odd, strict=True):
-        text.__dict__.update(codes=codes, words_may_tell=may, odd_places=places)
+    for text, words, places in zip(texts, every, odd, strict=True):
+        text.__dict__.update(words=words, odd_places=places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ and `mit` by turns was written by nobody.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 
 from dsv4doctor.detect.listing import is_english_noun
@@ -58,10 +59,11 @@ def spoken_by(word: str) -> frozenset[str]:
     return _LANGUAGES.get(word) or languages_of(word)
 
 
-def switches(prose: str) -> Iterator[tuple[int, int]]:
-    """Where the language changes between two neighbouring function words of one clause."""
-    end, speaking = -_SWITCH_CHARS - 1, frozenset[str]()
-    for match in _FUNCTION.finditer(prose):
+def switches(prose: str, begin: int = 0, stop: int = sys.maxsize) -> Iterator[tuple[int, int]]:
+    """Where the language changes between two neighbouring function words of one clause; `begin`
+    and `stop` bound what is looked at."""
+    end, speaking = begin - _SWITCH_CHARS - 1, frozenset[str]()
+    for match in _FUNCTION.finditer(prose, begin, stop):
         if is_english_noun(prose, match.start(), match.group()):
             continue
         languages = _LANGUAGES[match.group()]

@@ -8,6 +8,7 @@ small words drawn at random are of four languages in a row of seven.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, reduce
 from itertools import repeat
@@ -56,11 +57,16 @@ def classes() -> Iterator[tuple[frozenset[str], Iterable[str]]]:
             yield languages, part
 
 
-def foreign_words(prose: str) -> Iterator[list[tuple[int, int]]]:
+def foreign_words(
+    prose: str, begin: int = 0, stop: int = sys.maxsize
+) -> Iterator[list[tuple[int, int]]]:
     """Clause by clause, the places of the small words that the language of the others does not
-    have: those of the clause's worst `WINDOW_WORDS` words. More than two are of two languages."""
-    at = 0
-    for line in prose.splitlines(keepends=True):
+    have: those of the clause's worst `WINDOW_WORDS` words. More than two are of two languages.
+
+    `begin` and `stop` bound the lines that are looked at.
+    """
+    at = begin
+    for line in prose[begin:stop].splitlines(keepends=True):
         known = [mask for mask in map(_MASKS.get, line.split(), repeat(0)) if mask]
         if len(known) > 1 and not reduce(and_, known):
             for clause in _clauses(line):

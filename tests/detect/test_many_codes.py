@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dsv4doctor.detect import judge, judge_all
-from dsv4doctor.detect.many_codes import codes_of_all, who_may_tell
-from dsv4doctor.detect.neighbours import codes_of, holds_odd_pair, may_tell, small_words
+from dsv4doctor.detect.many_codes import words_of, words_of_all
+from dsv4doctor.detect.neighbours import codes_of, may_switch, small_words
 from dsv4doctor.detect.signs import signs_of
 from dsv4doctor.exchange import exchange_from_record
 
@@ -38,15 +38,18 @@ def texts(seed: int, count: int = 60) -> list[str]:
 def test_many_texts_have_the_codes_of_each(seed: int) -> None:
     many = texts(seed)
     assert sum(map(len, many)) > 3000
-    every = codes_of_all(many, [signs_of(text) for text in many])
-    for text, codes in zip(many, every, strict=True):
-        assert codes == codes_of(text), text
+    every = words_of_all(many, [signs_of(text) for text in many])
+    for text, words in zip(many, every, strict=True):
+        assert words.codes == codes_of(text), text
+        assert words.odd == words_of(text).odd, text
+        assert tuple(words.clashes) == words_of(text).clashes, text
+        assert not words.clashes or may_switch(words.codes), text
 
 
 @pytest.mark.parametrize("many", [[], [""], ["", " ", "the of"], ["x" * 5000], ["", "y " * 3000]])
 def test_few_texts_and_empty_ones(many: list[str]) -> None:
-    every = codes_of_all(many, [signs_of(text) for text in many])
-    assert every == [codes_of(text) for text in many]
+    every = words_of_all(many, [signs_of(text) for text in many])
+    assert [words.codes for words in every] == [codes_of(text) for text in many]
 
 
 def test_a_batch_is_judged_as_each_reply_alone() -> None:
@@ -60,22 +63,27 @@ def test_a_batch_is_judged_as_each_reply_alone() -> None:
     assert judge_all([]) == []
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_many_texts_are_cleared_only_where_each_is(seed: int) -> None:
-    every = [codes_of(text) for text in texts(seed)]
-    cleared = [codes for codes, may in zip(every, who_may_tell(every), strict=True) if not may]
-    assert not any(map(may_tell, cleared))
-    assert not any(map(holds_odd_pair, cleared))
-    assert any(map(may_tell, every))
-
-
 def test_sound_words_are_cleared() -> None:
-    every = [codes_of(text) for text in ("", "It is said that the end of it was near.", "und die")]
-    assert who_may_tell(every) == [False] * 3
-    assert who_may_tell([]) == []
+    many = ["", "It is said that the end of it was near.", "und die", "the end.\nund die"] * 40
+    every = words_of_all(many, [signs_of(text) for text in many])
+    assert not any(words.may_tell for words in every)
 
 
 @pytest.mark.parametrize("odd", ["then of", "a ing", "the ,, cat", "so so", "the und of mit"])
 def test_an_odd_text_among_sound_ones_is_told(odd: str) -> None:
-    every = [codes_of("the cat sat on the mat")] * 40 + [codes_of(odd)]
-    assert who_may_tell(every) == [False] * 40 + [True]
+    many = ["the cat sat on the mat"] * 200 + [odd]
+    every = words_of_all(many, [signs_of(text) for text in many])
+    assert [words.may_tell for words in every] == [False] * 200 + [True]
+    assert words_of(odd).may_tell
+
+
+def test_the_lines_of_a_clash_are_told_in_characters() -> None:
+    sound = "Ein Wächter sieht die Stadt.\n" * 40
+    text = f"{sound}\u00a0the und of — für mit\n{sound}"
+    many = [text, "the cat sat on the mat", text]
+    every = words_of_all(many, [signs_of(text) for text in many])
+    assert [[text[a:b] for a, b in words.clashes] for words in every] == [
+        ["the und of — für mit"],
+        [],
+        ["the und of — für mit"],
+    ]
