@@ -20,13 +20,18 @@ from itertools import islice
 
 import regex
 
+from dsv4doctor.detect.broken_scripts import (
+    around,
+    broken_scripts,
+    established,
+    is_at_home,
+)
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.doubled_words import doubled_words
 from dsv4doctor.detect.drawn_words import unlikely_row
 from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
 from dsv4doctor.detect.fragments import debris
 from dsv4doctor.detect.glued_words import glued_words
-from dsv4doctor.detect.lands import named_lands
 from dsv4doctor.detect.letters import ALPHABETS
 from dsv4doctor.detect.many_letters import suspects
 from dsv4doctor.detect.misspelling import misspelt
@@ -40,35 +45,15 @@ from dsv4doctor.detect.request import (
     speaks_of_languages,
 )
 from dsv4doctor.detect.scripts import (
-    Splice,
     families_in,
     families_of,
-    is_commented,
-    letters_of,
-    splices,
 )
 from dsv4doctor.detect.strewn import strewn_symbols
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import may_be_noise, symbol_noise
-from dsv4doctor.detect.wedges import wedges
 from dsv4doctor.detect.wordless import wordless
 from dsv4doctor.label import Label
 
-# Foreign families spliced into one text. Three unrelated scripts in one sentence are nobody's
-# style; two need more than one word each; one needs several words and a request that knows nothing
-# of it.
-FAMILIES_SURE = 3
-_SPLICES_TWO_FAMILIES = 3
-_SPLICES_ONE_FAMILY = 3
-# The same for words with no blank before or after: nobody glues two of a script that the request
-# does not know into words of another.
-_GLUED_ONE_FAMILY = 2
-# English function words (and a suffix piece) standing alone among ideographs: no loan words.
-_IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Extended_Pictographic}]"
-_STRAY = regex.compile(
-    rf"(?<={_IDEOGRAPH}[ ]?)(?:the|which|of|ing|tion|that|was|were|with)(?=[ ]?{_IDEOGRAPH})"
-)
-_MIN_STRAYS = 2
 # A word beyond Latin right before a number, as in `x = 的3`: each by itself is somebody's name for
 # a variable or a numbered thing, several of unrelated scripts are nobody's.
 _GLUED = regex.compile(r"(?<![\p{L}\p{M}\d_.])(?!\p{Latin})\p{L}{1,3}(?=\d)")
@@ -76,22 +61,12 @@ _BESIDE_DIGITS = frozenset({"Latin", "Greek"})
 _GLUED_FAMILIES = 2
 _MIN_GLUED = 3
 _MAX_GLUED = 200
-# Letters of a family from which a text is written in it too.
-_ESTABLISHED = 120
-_ALPHABETS = frozenset({"Cyrillic", "Greek", "Georgian", "Armenian", "Hebrew", "Arabic"})
-# Families whose letters are two bytes of UTF-8, the others' three; and the share of a text's
-# characters from which such letters carry it.
-_TWO_BYTES = frozenset({"Cyrillic", "Greek", "Arabic", "Hebrew", "Armenian", "Syriac", "Thaana"})
 _MANY_CHARACTERS = frozenset({"CJK", "Hangul"})
-_CARRIES_TWO_BYTES = 0.5
-_CARRIES_THREE_BYTES = 0.35
 _JSON = regex.compile(r"\s*[\[{]\s*[\[{\"]")
 # Letters of Sorani Kurdish alone, whose vowels are written: no table of Arabic's letters fits it.
 _SORANI = frozenset("ۆێڕڵ")
 # Kinds of broken characters that no quotation holds all at once.
 _KINDS_NOT_QUOTED = 3
-# A language named this near a foreign word explains it.
-_NAMED_WITHIN = 48
 # Names of tools and of paths are looked at whole: one glued foreign letter is one too many.
 _ENCODING_TALK = (
     "U+FFFD",
@@ -168,7 +143,7 @@ def _beyond_ascii(subject: Subject, text: Text) -> Iterator[Seen]:
     noise = strewn_symbols(text.prose, text.prose_signs)
     noise = noise or (symbol_noise(text.prose) if odd else None)
     noise = None if noise and asks_for_languages(subject) else noise
-    if noise and not speaks_of_languages(_around(text.prose, *noise)):
+    if noise and not speaks_of_languages(around(text.prose, *noise)):
         yield _seen(text, f"unrelated symbols, {span(text.prose, *noise)}")
 
 
@@ -193,7 +168,7 @@ def _before_digits(subject: Subject, text: Text) -> Iterator[Seen]:
     found = list(islice(_GLUED.finditer(text.text), _MAX_GLUED))
     families = families_of(m.group()[0] for m in found) - _BESIDE_DIGITS
     # What the text is written in numbers its chapters so: `제3항`.
-    if len(families - _established(text.text, set(families))) < _GLUED_FAMILIES:
+    if len(families - established(text.text, set(families))) < _GLUED_FAMILIES:
         return
     if len(found) >= _MIN_GLUED and not asks_for_languages(subject):
         yield _seen(text, f"foreign letters before numbers, {span(text.text, *found[0].span())}")
@@ -233,111 +208,11 @@ def _talks_of_encodings(prompt: str) -> bool:
 
 def _scripts(subject: Subject, text: Text, foreign: frozenset[str]) -> Iterator[Seen]:
     prose = text.prose
-    if not foreign or (len(foreign) == 1 and _is_at_home(subject, foreign, prose)):
+    if not foreign or (len(foreign) == 1 and is_at_home(subject, foreign, prose)):
         return
-    what = _broken_scripts(subject, prose)
+    what = broken_scripts(subject, prose)
     if what is not None and not asks_for_languages(subject):
         yield _seen(text, what)
-
-
-def _broken_scripts(subject: Subject, prose: str) -> str | None:
-    if len(strays := _STRAY.findall(prose)) >= _MIN_STRAYS:
-        return f"English function words among ideographs: {strays[:4]}"
-    carrier, every = splices(prose)
-    found = tuple(
-        s
-        for s in every
-        if not _is_letter(s)
-        and not speaks_of_languages(_around(prose, s.start, s.end))
-        and not is_commented(prose, s)
-    )
-    families = _broken_by(subject, prose, carrier, found) if found else set[str]()
-    if not families and (wedged := _wedged(subject, prose, every)):
-        found, families = wedged, {splice.family for splice in wedged}
-    # Where the land of a script is spoken of, its words name dishes, streets and people.
-    if families - named_lands(f"{subject.prompt}\n{prose}", families):
-        where = span(prose, max(0, found[0].start - 16), found[0].end + 16)
-        return f"words of {', '.join(sorted(families))} spliced into {carrier}, {where}"
-    return None
-
-
-def _wedged(subject: Subject, prose: str, every: tuple[Splice, ...]) -> tuple[Splice, ...]:
-    """Words glued where nobody glues, of scripts that the request does not know."""
-    if not subject.prompt:
-        return ()
-    known = families_in(subject.prompt)
-    found = [*wedges(prose, [s for s in every if s.family not in known])]
-    quoted = quoted_spans(prose) if found else NOWHERE
-    return tuple(
-        s
-        for s in found
-        if not quoted.covers(s.start) and not speaks_of_languages(_line_around(prose, s))
-    )
-
-
-def _line_around(prose: str, splice: Splice) -> str:
-    """What of its own line stands beside a foreign word."""
-    start, end = splice.start, splice.end
-    before = prose[max(0, start - _NAMED_WITHIN) : start].rpartition("\n")[2]
-    return before + prose[start : end + _NAMED_WITHIN].partition("\n")[0]
-
-
-def _is_letter(splice: Splice) -> bool:
-    """True for one letter of an alphabet by itself: a preposition, a name of a thing."""
-    return splice.end - splice.start == 1 and splice.family in _ALPHABETS
-
-
-def _established(prose: str, families: set[str]) -> set[str]:
-    """The families that a long text is also written in."""
-    return {family for family in families if letters_of({family}, prose) >= _ESTABLISHED}
-
-
-def _is_at_home(subject: Subject, foreign: frozenset[str], prose: str) -> bool:
-    """True where the one script beside Latin carries the text, or may be the person's own."""
-    if "CJK" in foreign and _STRAY.search(prose):
-        return False
-    beyond = len(prose.encode("utf-8", "surrogatepass")) - len(prose)
-    if foreign & _TWO_BYTES:
-        carries = beyond > _CARRIES_TWO_BYTES * len(prose)
-    else:
-        carries = beyond > 2 * _CARRIES_THREE_BYTES * len(prose)
-    return carries or not subject.prompt or bool(foreign & families_in(subject.prompt))
-
-
-def _around(prose: str, start: int, end: int) -> str:
-    """What stands beside a foreign word: where its language is named, the word is talked about."""
-    return prose[max(0, start - _NAMED_WITHIN) : end + _NAMED_WITHIN]
-
-
-def _by_line(prose: str, found: tuple[Splice, ...]) -> list[list[Splice]]:
-    lines: dict[int, list[Splice]] = {}
-    for splice in found:
-        lines.setdefault(prose.count("\n", 0, splice.start), []).append(splice)
-    return list(lines.values())
-
-
-def _broken_by(subject: Subject, prose: str, carrier: str, found: tuple[Splice, ...]) -> set[str]:
-    """The families whose words break into the text; none where it may be somebody's style."""
-    inside = [splice for splice in found if splice.between or splice.glued]
-    families = {splice.family for splice in inside}
-    for line in _by_line(prose, tuple(inside)):
-        if len({splice.family for splice in line}) >= FAMILIES_SURE:
-            return families
-    known = families_in(subject.prompt) | _established(prose, {s.family for s in found})
-    for line in _by_line(prose, found):
-        every = {splice.family for splice in line}
-        surprising = bool(subject.prompt) and not every & known
-        if len(every) >= 2 and len(line) >= (2 if surprising else _SPLICES_TWO_FAMILIES + 1):
-            return every
-    surprising = bool(subject.prompt) and not families & known
-    between = sum(splice.between for splice in inside)
-    few = _SPLICES_ONE_FAMILY if carrier == "Latin" else 2
-    torn = sum(splice.glued for splice in inside) if between else 0
-    if not surprising or (between < few and torn < _GLUED_ONE_FAMILY):
-        return set()
-    # Somebody's own bilingual text has that script elsewhere too, on lines of its own.
-    spliced = sum(s.end - s.start for s in inside)
-    return families if letters_of(families, prose) <= 2 * spliced else set()
 
 
 def _seen(text: Text, what: str) -> Seen:
