@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from dsv4doctor.detect.neighbours import CLAUSE_WORDS, SPOKEN, may_switch
 
-# Last characters of a word after which another clause begins, for everybody who looks.
+# What another clause begins behind, for everybody who looks, if a word ends on it; a mark by itself
+# parts nothing.
 PARTING = ".,;:!?"
+NO_WORD = "".join(c for c in map(chr, range(128)) if not c.isalnum())
 # Characters before and after such words that are looked at with them: oddities count together
 # within two lines of prose.
 _REACH = 170
@@ -39,7 +41,8 @@ def clashes(prose: str, codes: bytes) -> Iterator[Stretch]:
                     yield begin, end
                 begin, languages, parted = start, -1, False
             languages, end, last = languages & spoken, stop, number
-        parted = parted or prose[stop - 1] in PARTING
+        if prose[stop - 1] in PARTING and stop - start > 1 and prose[stop - 2] not in NO_WORD:
+            parted = True
     if not languages:
         yield begin, end
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from dsv4doctor.detect.clashes import PARTING, Stretch, clashes
+from dsv4doctor.detect.clashes import NO_WORD, PARTING, Stretch, clashes
 from dsv4doctor.detect.neighbours import (
     CLAUSE_WORDS,
     SPOKEN,
@@ -39,7 +39,6 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 _ALL_BITS = (1 << 64) - 1
 _ONLY_LONGER = 256
 _NEW_LINE = 0x0A
-_PARTS = list(PARTING.encode())
 # Fewer characters than this are not worth the arrays.
 _MIN_CHARS = 3000
 
@@ -127,7 +126,10 @@ def _clauses(raw: Any, starts: Any, stops: Any, bounds: Any) -> Any:
 
     parted = np.zeros(len(starts) + 1, np.bool_)
     parted[bounds] = True
-    parted[1:] |= np.isin(raw[stops - 1], _PARTS) | (raw[stops] == _NEW_LINE)
+    ends_clause, ends_word = _ends()
+    parted[1:] |= (ends_clause[raw[stops - 1]] & ends_word[raw[stops - 2]]) | (
+        raw[stops] == _NEW_LINE
+    )
     parted[:-1] |= raw[starts - 1] == _NEW_LINE
     return np.cumsum(parted[:-1])
 
@@ -154,6 +156,17 @@ def _characters(raw: bytes, row: tuple[int, int]) -> Stretch:
         return int(start), int(stop)
     before = len(raw[:start].decode("utf-8", "surrogatepass"))
     return before, before + len(raw[start:stop].decode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=1)
+def _ends() -> tuple[Any, Any]:
+    """By byte: whether a clause may end on it, and whether it is of a word."""
+    import numpy as np
+
+    ends_clause, ends_word = np.zeros(256, np.bool_), np.ones(256, np.bool_)
+    ends_clause[list(PARTING.encode())] = True
+    ends_word[list(NO_WORD.encode())] = False
+    return ends_clause, ends_word
 
 
 @lru_cache(maxsize=1)
