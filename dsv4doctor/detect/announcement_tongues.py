@@ -86,16 +86,21 @@ WILL = re.compile(
     rf"\b(?:voy a|vou|je vais|vado a|sto per) {_WORDS_ONLY}(?:\w+ )?(?:l['’])?\w+(?:[aei]r|er|ir|re|are|ere|ire)(?:l[aeo]s?|te|me)?\b"
     rf"|\bich werde (?![^.!?\n]*\b(?:erklären|sagen|helfen|antworten|zusammenfassen|beschreiben|warten|merken|denken)\b)[^.!?\n]{{3,80}}\w{{2,}}(?:en|ern|eln)\W*$|\b(?:ik ga|ik zal) {_WORDS_ONLY}[^.!?\n]{{3,80}}\w{{2,}}en\W*$"
     rf"|\b(?:jag ska|jeg skal|jeg vil) {_WORDS_ONLY}\w+[ae]?\b|\bsaya akan (?!mem(?:bantu|beri)|menjelas|menjawab)me\w+|\btôi sẽ {_WORDS_ONLY}\w+"
-    r"|\b(?:już|zaraz|teraz) \w+ę\b|\bзараз \w+(?:ю|у)\b",
+    r"|\b(?:już|zaraz|teraz) \w+ę\b|\bзараз \w+(?:ю|у)\b"
+    # The present of doing, but for what one is, knows, sees or says.
+    r"|\bik (?!(?:ben|zie|weet|begrijp|snap|denk|heb|kan|kon|wil|mag|moet|geef|leg|hoop|vind|zit|sta|ga|zal|zou|antwoord|vertel|schrijf|hoor|merk|voel|laat|ken|herinner)\b)\w{3,}\b"
+    r"|\bjag (?!(?:är|ser|vet|förstår|tror|har|kan|vill|måste|ger|hoppas|sitter|står|svarar|berättar|skriver|ska|skulle|mår|känner|tycker|hör|märker|väntar|lämnar|förklarar)\b)\w{2,}r\b"
+    r"|\b(?!anl|gör|bil|düşün|san|um|açıkl|anlat|söyl|yaz|bekl|hiss|ist|ver)\w{2,}(?:[ıiuü]yorum|acağım|eceğim)\b"
+    r"|(?:कर|भेज|बना|खोल|चला|हटा|जोड़|लगा|जाँच|ढूँढ)(?:ता|ती) हूँ|(?:कर|भेज|बना|खोल|चला|हटा|जोड़|लगा)(?:ूँगा|ूंगा|ूँगी|ूंगी|ऊँगा|ऊंगा|ऊँगी)",
     re.IGNORECASE,
 )
 NOW = re.compile(
     r"\b(?:ahora(?: mismo)?|enseguida|de inmediato|agora(?: mesmo)?|imediatamente|maintenant|tout de suite|immédiatement|adesso|subito|"
-    r"jetzt|sofort|gleich|nu|nå|meteen|direct|genast|sekarang|segera|ngay(?: bây giờ)?|bây giờ|już|zaraz|teraz|зараз)\b",
+    r"jetzt|sofort|gleich|nu|nå|meteen|direct|genast|sekarang|segera|ngay(?: bây giờ)?|bây giờ|już|zaraz|teraz|зараз|şimdi|hemen|derhal)\b|अभी|तुरंत",
     re.IGNORECASE,
 )
 # What takes such a promise back, or hangs it on something.
 UNLESS = re.compile(
-    r"\b(?:no|não|non|ne|pas|nicht|nichts|kein\w*|nie|inte|ikke|niet|không|tidak|si|se|s['’]il|jeśli|als|om|hvis|jika|nếu)\b",
+    r"\b(?:no|não|non|ne|pas|nicht|nichts|kein\w*|nie|inte|ikke|niet|không|tidak|değil|eğer|si|se|s['’]il|jeśli|als|om|hvis|jika|nếu)\b",
     re.IGNORECASE,
 )

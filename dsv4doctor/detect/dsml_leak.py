@@ -74,7 +74,7 @@ def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
     reading = _Reading(
         text=text.text,
         quoted=quotations_of(text),
-        spells_call=_plain_is_call(subject, loose),
+        spells_call=_plain_is_call(subject, text.text, loose),
         only_attributes=all(piece.form is Form.ATTRIBUTE for piece in loose),
     )
     for piece in loose:
@@ -112,7 +112,14 @@ def _counts(subject: Subject, piece: Fragment, reading: _Reading) -> bool:
     return True
 
 
-def _plain_is_call(subject: Subject, loose: tuple[Fragment, ...]) -> bool:
+def _is_left_open(last: Fragment, text: str) -> bool:
+    """True for a block that opens on a line of its own and is the end of the text: whoever shows
+    XML ends with what closes."""
+    opens = last.form is Form.PLAIN and last.element == "block" and not last.closing
+    return opens and not text[last.end :].strip() and _begins_a_line(text, last.start)
+
+
+def _plain_is_call(subject: Subject, text: str, loose: tuple[Fragment, ...]) -> bool:
     """Plain `<invoke>` elements are XML like any other unless they spell a call to an offered
     tool."""
     offered = subject.tools or {}
@@ -122,6 +129,8 @@ def _plain_is_call(subject: Subject, loose: tuple[Fragment, ...]) -> bool:
         return True
     has_block = any(p.element == "block" for p in plain)
     has_parameter = any(p.element == "parameter" for p in plain)
+    if has_block and bool(offered) and _is_left_open(loose[-1], text):
+        return True
     if has_block and bool(offered) and all(p.closing for p in plain):
         # Nobody closes a call and its block but who has opened them.
         return has_parameter or any(p.element == "invoke" for p in plain)

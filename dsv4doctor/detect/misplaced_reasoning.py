@@ -39,6 +39,8 @@ _TAG = re.compile(
 _GLUED_CHANNELS = re.compile(
     r"\A\s*(?:analysis(?=[A-Z]))|(?<=[^\s\w])assistant(?:final|commentary)(?=\S)"
 )
+_TORN_HEAD = re.compile(r"\s{0,4}(?:/?t)?(?:h?i)?nk>(?=\s*\n|[A-Z\u3400-\u9fff])")
+_TORN_REACH = 12
 # A closer glued to the end of a thought, and what was thought out glued to it.
 _GLUED_CLOSER = re.compile(r"[.!?。！？…)]</think(?:ing)?>(?=\w|\n|\Z)")
 _EDGE_CLOSER = re.compile(r"\A\s*</think(?:ing)?>|</think(?:ing)?>\Z")
@@ -70,6 +72,7 @@ _MIN_ANSWER_CHARS = 10
 def detect(subject: Subject) -> Iterator[Seen]:
     yield from _tags(subject, subject.content)
     yield from _glued_channels(subject)
+    yield from _torn_head(subject)
     yield from _at_an_edge(subject)
     if found := monologue(subject):
         yield _seen("content", f"the model talks to itself, {found}")
@@ -109,6 +112,13 @@ def _glued_channels(subject: Subject) -> Iterator[Seen]:
         yield _seen("content", f"thoughts and answer parted in words, {found}")
     elif "assistant" in body and len(glued := list(_GLUED_CHANNELS.finditer(body))) >= _BOTH:
         yield _seen("content", f"channels of thoughts and answer, {span(body, *glued[-1].span())}")
+
+
+def _torn_head(subject: Subject) -> Iterator[Seen]:
+    """The rest of a closer with which the content begins: the parser cut it too late."""
+    body = subject.content.text
+    if "nk>" in body[:_TORN_REACH] and (match := _TORN_HEAD.match(body)):
+        yield _seen("content", f"the end of a thinking tag, {span(body, *match.span())}")
 
 
 def _at_an_edge(subject: Subject) -> Iterator[Seen]:

@@ -17,8 +17,7 @@ https://github.com/sgl-project/sglang/issues/35736.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from dsv4doctor.detect.announcement import (
     announces_action,
@@ -26,34 +25,13 @@ from dsv4doctor.detect.announcement import (
     is_doing,
     last_sentence,
 )
-from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.detector import Detector, Seen
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject
+from dsv4doctor.detect.written_call import written_out
 from dsv4doctor.dsml.tolerant import Form
 from dsv4doctor.label import Label
 
-_CALL_MARKUP = re.compile(
-    r"<(?:\w+[:_])?(tool_calls?|function_calls?|tool_use|function|invoke|tool)(?:[ =][^<>\n]{1,200})?>|"
-    r"\[TOOL_CALLS\]|✿FUNCTION✿|<\|tool_calls?(?:_section)?(?:_begin)?\|>|<\|python_tag\|>",
-)
-_JSON_CALL = re.compile(
-    r"\{\s*(?:\"type\"\s*:\s*\"[a-z_]{1,20}\"\s*,\s*(?:\"id\"\s*:\s*\"[^\"\n]{0,80}\"\s*,\s*)?)?\"(?:name|tool|tool_name|function|action|recipient_name)\"\s*:\s*(?:\{\s*\"name\"\s*:\s*)?\"([^\"\n]{1,80})\""
-)
-# The name under a heading and its arguments behind it: `Action: f`, `Action Input: {…}`.
-_NAMED_CALL = re.compile(
-    r"^\W{0,4}(?:action|(?:tool|function)(?:[ _](?:call|name))?|(?:call|us|invok)(?:e|ing)?(?: the)?(?: (?:tool|function))?)"
-    r"\W{1,6}(\w[\w.-]{1,79})\W{0,4}"
-    r"(?:(?:with|(?:\n\W{0,4}(?:action[ _]input|arguments|args|parameters|params|input)))?\W{0,6}\{"
-    r"|\n\W{0,4}(?:arguments|args|parameters|params|input)\W{0,3}\n\s+\w+:)",
-    re.IGNORECASE | re.MULTILINE,
-)
-# Of an offered tool and nothing else.
-_ACTED = (
-    r"\W{{1,3}}(?:now |i )?(?:call(?:s|ing)?|invok(?:es?|ing)|us(?:es?|ing)|runs?|running|execut(?:es?|ing)|quer(?:y|ies|ying))\b"
-    r"[^*\n]{{0,30}}(?<![\w.]){name}(?!\w)[^*\n]{{0,140}}\W{{1,3}}"
-)
-# A recipient and its message, as harmony addresses a call: `commentary to=functions.f json{…}`.
-_ADDRESSED_CALL = re.compile(r"\bto=(?:functions\.)?(\w[\w.-]{0,79})[^{}\n]{0,60}\{")
 _ENGLISH_GLUE = re.compile(
     r"\b(?:the|is|are|this|these|here|following|of|to|and|for|your|with)\b", re.I
 )
@@ -61,8 +39,6 @@ _ENGLISH_GLUE = re.compile(
 _LETTERS_ONLY = re.compile(r"[^<>{}\[\]()=|/\\#*_`\d]+")
 _COLON_WORDS = 4
 _ANNOUNCED_CHARS = 200
-# Where one would look for a call written as text: its first and last lines.
-_EDGE = 2000
 _THINK_BLOCK = re.compile(
     r"\s*(?:<(think(?:ing)?|thought|reasoning)>((?:(?!</\1>).)*)(?:</\1>|\Z)\s*)+", re.DOTALL
 )
@@ -94,7 +70,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 def _as_text(subject: Subject) -> Iterator[Seen]:
     text = subject.content.text
-    if found := _written_out(subject, text):
+    if found := written_out(subject, text):
         yield _seen(subject, "content", f"a call written as text, {found}", leads=True)
     elif subject.has_visible_content and _only_promises(text):
         yield _seen(subject, "content", "the reply is a thinking block and no call", leads=True)
@@ -102,83 +78,6 @@ def _as_text(subject: Subject) -> Iterator[Seen]:
         yield _seen(subject, "content", "markup of a call, and no call")
     elif subject.finish == "stop":
         yield from _announced(subject)
-
-
-def _written_out(subject: Subject, text: str) -> str | None:
-    if asks_about_markup(subject):
-        return None
-    offered = subject.tools or {}
-    head = text[:_EDGE]
-    for name in offered:
-        at = head.find(name)
-        if at < 0:
-            continue
-        before, after = head[:at].strip(), head[at + len(name) :].lstrip()[:1]
-        # Python's form of several calls is a list of them; Gemini's a fence that prints one.
-        before = "" if before == "[" else before
-        if _is_acted(text, name) or (before.endswith("tool_code\nprint(") and after == "("):
-            return span(text, at, at + 60)
-        # The name alone on its line with arguments right behind it: not a mention in a sentence.
-        if (
-            after in ("(", "{")
-            and (not before or head[:at].endswith("\n"))
-            and _only_call(text, at)
-        ):
-            return span(text, at, at + 60)
-    if found := _headed(text, offered) or _in_tags(subject, text, offered):
-        return span(text, *found)
-    for match in _JSON_CALL.finditer(text):
-        if match[1] in offered and (
-            "arguments" in text or "parameters" in text or '"args"' in text or '"input"' in text
-        ):
-            return span(text, *match.span())
-    for match in _CALL_MARKUP.finditer(text):
-        inside = text[match.start() : match.start() + _EDGE]
-        if any(name in inside for name in offered) and not _inline(subject, match.start()):
-            return span(text, *match.span())
-    return None
-
-
-def _is_acted(text: str, name: str) -> bool:
-    """True for a reply that is a stage direction, a call told instead of made: `*calls f with x*`,
-    `[using f]`."""
-    line = text.strip()
-    if len(line) > _ANNOUNCED_CHARS or line[:1] not in "*([_" or line[-1:] not in "*)]_":
-        return False
-    return re.fullmatch(_ACTED.format(name=re.escape(name)), line, re.IGNORECASE) is not None
-
-
-def _headed(text: str, offered: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Where an offered tool's name stands under a heading or as a recipient, arguments behind."""
-    for pattern in (_NAMED_CALL, _ADDRESSED_CALL):
-        for match in pattern.finditer(text):
-            if match[1] in offered:
-                return match.span()
-    return None
-
-
-def _in_tags(
-    subject: Subject, text: str, offered: Mapping[str, Mapping[str, Any]]
-) -> tuple[int, int] | None:
-    """Where a call is spelt as an element with the tool's name around one with a parameter's."""
-    for name, schema in offered.items():
-        declared = schema.get("properties")
-        if f"<{name}>" not in text or not isinstance(declared, Mapping):
-            continue
-        inner = "|".join(re.escape(str(parameter)) for parameter in declared)
-        for match in re.finditer(rf"<{re.escape(name)}>\s*<(?:{inner})>", text):
-            if inner and not _inline(subject, match.start()):
-                return match.span()
-    return None
-
-
-def _inline(subject: Subject, position: int) -> bool:
-    return subject.content.code.covers(position)
-
-
-def _only_call(text: str, at: int) -> bool:
-    """True when nothing but the call follows its name: the reply ends with its bracket."""
-    return text[at:].rstrip().rstrip("`;").rstrip().endswith((")", "}", ")]"))
 
 
 def _only_promises(text: str) -> bool:

@@ -88,6 +88,7 @@ _HINTS = {
     "]": re.compile(r"\][~!]"),
     "|": re.compile(r"\|>(?<=[a-z]\|>)"),
     "▁": re.compile("▁of▁"),
+    "｜": re.compile("｜>"),
 }
 _HINT_SIGNS = frozenset(_HINTS)
 # One of these is in every row.

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject
-from dsv4doctor.detect.unfinished import asks_for_piece, left_open
+from dsv4doctor.detect.unfinished import asks_for_piece, is_open_page, left_open
 from dsv4doctor.label import Label
 
 # Servers count a stop token or a speculative step more or less.
@@ -170,6 +170,8 @@ def _open_code(subject: Subject, text: str) -> str | None:
     # A piece of a file may end anywhere; what was asked for as JSON may not.
     if "json" in subject.prompt.lower() and _JSON_HEAD.match(text):
         return "JSON that is not closed" if _is_open(text) and _breaks_off(text) else None
+    if "html" in subject.prompt.lower() and is_open_page(text):
+        return "a page that is not closed"
     if text.count("```") % 2 == 0 or not _OPEN_FENCE.search(text):
         return None
     # A piece of a manual ends with a whole line; what broke off mostly does not.

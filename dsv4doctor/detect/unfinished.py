@@ -24,6 +24,28 @@ _OPEN_QUOTATION = re.compile(
 _OPEN_CLAUSE = re.compile(
     r"(?:\S+ ){4}\S*\w, (?:which|whose|where|whereas|although|while|because|since|and|but|unless|whether|if)$"
 )
+# Emphasis and inline code that open before words, and no end of them.
+_OPEN_EMPHASIS = re.compile(r"(?:^|[\s(])\*\*[A-Z][a-z]+ [^*\n]*\w$")
+_OPEN_TICK = re.compile(r"\w [(]?`[\w./$-][^`'\n]* [^`'\n]*\w$")
+# A page or a list in HTML from its first character on.
+_HTML_HEAD = re.compile(
+    r"\s*<(ul|ol|dl|table|div|section|form|select|svg|html|body|nav|article)\b[^<>]*>"
+)
+# Words that end no sentence of their language, which strands none, and words that tell it.
+_LAST_WORDS = {
+    "spanish": "de del con para por en sin sobre y que el los las una al su sus",
+    "french": "de du des le les une et que pour avec dans sur aux au leur ses",
+    "italian": "di del della dei con per e che il gli una nel nella alla al dal",
+    "portuguese": "de do da dos com para por e que os as um uma no ao pela pelo",
+    "german": "und oder weil dass eine einen einem einer der dem den des zur zum vom im beim für",
+    "dutch": "de het een en van voor omdat dat naar",
+    "russian": "и или что чтобы в на с для к от из по не",
+}
+_LAST = {language: frozenset(words.split()) for language, words in _LAST_WORDS.items()}
+_EVERY_LAST = frozenset[str]().union(*_LAST.values())
+# So many more of them make the language sure.
+_MIN_GLUE = 2
+_MIN_WORDS = 6
 # How far back a formula or a quotation begins.
 _REACH = 400
 # Requests that a piece answers.
@@ -50,13 +72,38 @@ def left_open(text: str) -> str | None:
         return "half a link"
     if _is_in_formula(tail):
         return "a formula that is not closed"
+    if _OPEN_EMPHASIS.search(line) and line.count("**") % 2 == 1:
+        return "emphasis that is not closed"
+    if _OPEN_TICK.search(line) and line.count("`") % 2 == 1 and text.count("```") % 2 == 0:
+        return "inline code that is not closed"
     if line.startswith("|") and _is_short_row(text, line):
         return "a row that the table above does not have so short"
     if "\n" in text or not text[:1].isupper():
         return None
     if _is_in_quotation(tail):
         return "a quotation that is not closed"
-    return "a clause that only begins" if _OPEN_CLAUSE.search(line) else None
+    if _OPEN_CLAUSE.search(line) or _stops_on_glue(line):
+        return "a clause that only begins"
+    return None
+
+
+def is_open_page(text: str) -> bool:
+    """True for HTML that begins with an element, does not close it and ends in words."""
+    if not text[-1:].isalnum():
+        return False
+    head = _HTML_HEAD.match(text)
+    return head is not None and f"</{head[1]}" not in text
+
+
+def _stops_on_glue(line: str) -> bool:
+    """True for a sentence that ends on a word which no sentence of its language ends on."""
+    words = line.lower().split()
+    if len(words) < _MIN_WORDS or words[-1] not in _EVERY_LAST:
+        return False
+    return any(
+        words[-1] in last and sum(word in last for word in words[:-1]) >= _MIN_GLUE
+        for last in _LAST.values()
+    )
 
 
 def _is_in_formula(tail: str) -> bool:
@@ -64,7 +111,8 @@ def _is_in_formula(tail: str) -> bool:
         return False
     paragraph = tail.rpartition("\n\n")[2]
     if "$$" not in paragraph and paragraph.count("$") % 2 == 1:
-        return _TEX.search(paragraph, paragraph.rfind("$")) is not None
+        inside = paragraph[paragraph.rfind("$") :]
+        return "\n" not in inside and _TEX.search(inside) is not None
     for opener, closer in _FORMULAS:
         at = tail.rfind(opener)
         opened = tail.count("$$") % 2 == 1 if opener == closer else at > tail.rfind(closer)
