@@ -14,8 +14,14 @@ _MIXED = re.compile(
 # Where the alphabets touch, as in each of them: faster to look for.
 _TOUCHING = re.compile("[A-Za-z](?:(?=[\u0430-\u045f])|(?<=[\u0430-\u045f].))")
 _WORD_CHARS = 24
+_LETTERS = re.compile(r"[^\W\d_]*")
+_LETTERS_BEFORE = re.compile(r"[^\W\d_]*\Z")
 # One may be a mark of somebody's wit, or a trap that is talked about.
 _MIN_WORDS = 3
+# Fewer will do between Latin letters where the letter looks like none of Latin: no trap, no slip of
+# a keyboard that was not switched.
+_UNLIKE = frozenset("бгджзийлфцчшщъыьэюя")
+_MIN_UNLIKE = 2
 # So many letters typed as their twins are a habit; damage mixes more.
 _HABITUAL = 2
 # Latin letters and those of Cyrillic that look like them.
@@ -23,7 +29,7 @@ _TWINS = dict(zip("aceiopxyABEIKMHOPCTX", "асеіорхуАВЕІКМНОРС�
 
 
 def mixed_words(prose: str) -> tuple[int, int] | None:
-    """Where such words stand; None where there are fewer than three."""
+    """Where such words stand; None where they are too few to be damage."""
     if not _TOUCHING.search(prose):
         return None
     found = [m for m in _MIXED.finditer(prose) if not _are_twins(m, prose)]
@@ -33,10 +39,23 @@ def mixed_words(prose: str) -> tuple[int, int] | None:
         found = [m for m in found if m.group() not in latin]
     if _is_habit(prose, found):
         return None
-    words = {prose[max(0, m.start() - _WORD_CHARS) : m.start()].split()[-1:][0] for m in found}
-    if len(words) < _MIN_WORDS:
+    unlike = [m for m in found if not _UNLIKE.isdisjoint(m.group()) and _is_latin(prose, m)]
+    if len(_words(prose, found)) < _MIN_WORDS and len(_words(prose, unlike)) < _MIN_UNLIKE:
         return None
     return found[0].start() - 1, found[0].end() + 1
+
+
+def _is_latin(prose: str, match: re.Match[str]) -> bool:
+    """True where the letters beside are Latin's own, not twins in a word of Cyrillic."""
+    before = _LETTERS_BEFORE.search(prose[max(0, match.start() - _WORD_CHARS) : match.start()])
+    after = _LETTERS.match(prose, match.end())
+    letters = (before[0] if before else "") + (after[0] if after else "")
+    return not {char for char in letters if char.isascii()} <= _TWINS.keys()
+
+
+def _words(prose: str, found: list[re.Match[str]]) -> set[str]:
+    """What stands before the other alphabet's letters in their words."""
+    return {prose[max(0, m.start() - _WORD_CHARS) : m.start()].split()[-1:][0] for m in found}
 
 
 def _is_habit(prose: str, found: list[re.Match[str]]) -> bool:
