@@ -90,15 +90,22 @@ ALSO = {
     "en": "come care am die man pro sit hat men her van den sur con pour fin tout son mas sin hay"
     " ni bin ist war wider also bei nun ya mi ha et al via per ex de la le en du a do no on im"
     " plus",
-    "fr": "sur par car or on des ses mes son main pour ni",
+    "fr": "sur par car or on des ses mes son main pour ni van",
     "de": "da am an in im so war also ja per pro will man",
-    "nl": "wie al los man na les",
-    "sv": "se ser om",
+    "nl": "wie al los man na les som",
+    "sv": "se ser om by",
+    "da": "by",
+    "no": "by si",
     "pl": "sie moze sa ich nia mi",
     "nds": "en al",
     "az": "il",
     "tr": "il",
-    "es": "el sin con son era ni",
+    "es": "el sin con son era ni da van",
+    "ca": "van",
+    "pt": "más",
+    "sl": "dan",
+    "hr": "dan",
+    "bs": "dan",
 }
 # Languages with fewer words say nothing.
 MIN_WORDS = 5_000

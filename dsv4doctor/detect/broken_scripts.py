@@ -143,9 +143,13 @@ def _broken_by(subject: Subject, prose: str, carrier: str, found: tuple[Splice, 
     for line in _by_line(prose, tuple(inside)):
         if len({splice.family for splice in line}) >= FAMILIES_SURE:
             return families
-    known = families_in(subject.prompt) | established(prose, {s.family for s in found})
+    own = established(prose, {s.family for s in found})
+    known = families_in(subject.prompt) | own
     for line in _by_line(prose, found):
         every = {splice.family for splice in line}
+        # One word beside those of a script that the text is written in too is a slip.
+        if every & own and sum(splice.family not in own for splice in line) == 1:
+            continue
         surprising = bool(subject.prompt) and not every & known
         if len(every) >= 2 and len(line) >= (2 if surprising else _SPLICES_TWO_FAMILIES + 1):
             return every

@@ -20,6 +20,8 @@ from dsv4doctor.detect.letters import LONGEST, SHORTEST, letter_of, likelihood
 _WORD = re.compile(
     rf"(?<!\S)[(\"'«“‘\[¿¡]{{0,2}}([^\W\d_]{{{SHORTEST},{LONGEST}}})(?=[.,;:!?)\"'»’”\]…]{{0,3}}(?!\S))"
 )
+# Sighs and shouts: `öljhhhétek`.
+_DRAWN_OUT = re.compile(r"(.)\1\1")
 # Rows that are low and explained are looked at no further than this.
 _MOST_CHECKED = 64
 # Genes, hexadecimal digits and sighs have fewer letters than this.
@@ -104,7 +106,7 @@ def _by_script(text: str, start: int, end: int) -> dict[str, list[_Word]]:
     rows: dict[str, list[_Word]] = {}
     for match in _WORD.finditer(text, start, end):
         score, letter = likelihood(match[1]), letter_of(match[1][0])
-        if score is not None and letter is not None:
+        if score is not None and letter is not None and not _DRAWN_OUT.search(match[1]):
             word = _Word(match.start(1), match.end(1), match[1], score)
             rows.setdefault(letter[0], []).append(word)
     return rows

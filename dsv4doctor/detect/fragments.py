@@ -92,6 +92,10 @@ _BRACKET_REACH = 400
 _BRACKET = re.compile(r"[()\[\]{}]")
 # Characters around a find in which words of language and grammar say that words are shown there.
 _NAMED_WITHIN = 48
+# Letters of Esperanto, of which `tion` is a word.
+_ESPERANTO = re.compile("[ĉĝĥĵŝŭ]")
+# Lines that begin with so many characters alike are copies.
+_COPIED_CHARS, _HEAD_REACH = 24, 400
 # An ending or a small word that comes this often, and hardly another, is the text's own.
 _OWN_WORD = 3
 
@@ -117,7 +121,7 @@ def debris(text: Text) -> str | None:
     marks = {at for at, _, kind in odd if kind is BESIDE}
     closers = (o for o in _found(CLOSER, prose) if o[0] not in marks)
     odd.extend(o for o in closers if _closes_nothing(prose, o[0]))
-    odd.sort(key=lambda o: o[:2])
+    odd = _once(sorted(odd, key=lambda o: o[:2]), prose)
     more = _MORE_IN_CALLS if in_call else 0.0
     found = _crowd(odd, LIMIT + more) if told >= _FLOOR else None
     if found is None:
@@ -134,6 +138,20 @@ def debris(text: Text) -> str | None:
     pieces = [prose[at:stop].strip() for at, stop, _ in odd if begin <= at <= end]
     shown = ", ".join(repr(piece[:20]) for piece in dict.fromkeys(pieces))
     return f"broken sentences at {begin}: {shown[:160]}"
+
+
+def _once(odd: list[_Odd], prose: str) -> list[_Odd]:
+    """The finds less those of lines that begin as another does up to the find: a slip was copied
+    with its sentence."""
+    seen = set[tuple[str, Kind]]()
+    kept: list[_Odd] = []
+    for find in odd:
+        at, end, kind = find
+        head = prose[max(prose.rfind("\n", 0, at) + 1, at - _HEAD_REACH) : end]
+        if len(head) < _COPIED_CHARS or (head, kind) not in seen:
+            seen.add((head, kind))
+            kept.append(find)
+    return kept
 
 
 def _own_words(foreign: list[str]) -> set[str]:
@@ -251,7 +269,12 @@ def _pairs(kind: Kind, prose: str) -> Iterator[_Odd]:
         return iter(odd)
     # `ing` is a word of Javanese; dictionaries have rows of endings.
     own = len(odd) >= _OWN_WORD and len({prose[at:end] for at, end, _ in odd}) == 1
+    own = own or ({prose[at:end] for at, end, _ in odd} == {"tion"} and _is_esperanto(prose))
     return (o for o in odd if not own and not is_row(prose, o[0]))
+
+
+def _is_esperanto(prose: str) -> bool:
+    return not prose.isascii() and _ESPERANTO.search(prose) is not None
 
 
 def _by_the_words(text: Text) -> Iterator[_Odd]:

@@ -56,6 +56,7 @@ _RUN = r",{2,}|_{3,}|;{2,}"
 _BLANK = re.compile(r"(?<!\S)_{3,}(?![^\s.,;:!?()\"'])")
 _MIN_BLANKS = 2
 _WORDS = BESIDE.replace(" ", "|")
+_NAMED_TOO = re.compile(r" (?:and|or|und|oder|et|ou|y|e) [^\w\s]{1,3}(?!\S)")
 _KEY = re.compile(r"^[ \t]*[\w.]+ \Z", re.MULTILINE)
 # In a line and with one blank on each side: at a line's edge, or set off further, marks draw.
 _ALONE = re.compile(rf"(?<=\S )(?:{_MARK}|{_RUN})(?= \S| ?\Z)")
@@ -95,6 +96,9 @@ def lone_marks(prose: str) -> Iterator[tuple[int, int]]:
             continue
         # "the }" is a noun phrase: somebody speaks of brackets.
         if match.group() in CLOSERS and _ARTICLE.search(prose[max(0, start - _REACH) : start]):
+            continue
+        # "between } and )"
+        if _NAMED_TOO.match(prose, end):
             continue
         # `for (const { name } of list)`
         if match.group() in _UNPACKED and prose.startswith(" of ", end):

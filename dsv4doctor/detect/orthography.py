@@ -22,7 +22,11 @@ _MAX_FOUND = 500
 # What stands before a word, and how far back it is looked for.
 _ENTRY = re.compile(r"(?<!\S)([!-~]+)[ \t]\S*\Z")
 _ENTRY_REACH = 40
-_SHORTEST_ALPHABET, _LONGEST_ALPHABET = 4, 120
+# A word beyond ASCII with what stands before it, and what that has to be closed by.
+_LISTED = re.compile(r"[^\s!-~]*")
+_LISTED_BEFORE = re.compile(r"[\s!-~] ?([^\s!-~]*)\Z")
+_PAIRS = {'"': '"', "'": "'", "[": "]"}
+_LONGEST_LISTED, _SHORTEST_ALPHABET = 120, 4
 
 # The ten scripts of India that share one layout of 128 code points: vowel signs at 3E-4C, the sign
 # that mutes a vowel at 4D. After either no vowel sign can stand; those from 45 on may be written in
@@ -116,23 +120,28 @@ def misspelt_script(prose: str, families: frozenset[str]) -> tuple[int, int] | N
 
 
 def _are_entries(prose: str, *places: int) -> bool:
-    """True where the words at two places are listed: one a line, in order, behind one and the same
-    sign of ASCII, as the entries of a table of endings are, or as characters of an alphabet."""
+    """True where the words at two places are listed: one a line, in order, each by itself between
+    marks, or behind one and the same sign of ASCII, as the entries of a table of endings are."""
     if all(stands_alone(prose, at) for at in places) or in_order(prose, *places):
         return True
-    if all(_is_alphabet(prose, at) for at in places):
+    if all(_is_shown(prose, at) for at in places):
         return True
     before = (_ENTRY.search(prose[max(0, at - _ENTRY_REACH) : at]) for at in places)
     first, second = (match[1] if match else None for match in before)
     return first is not None and first == second
 
 
-def _is_alphabet(prose: str, at: int) -> bool:
-    """True where what stands between quotation marks is characters, none of them twice."""
-    start = prose.rfind('"', max(0, at - _LONGEST_ALPHABET), at) + 1
-    end = prose.find('"', at, at + _LONGEST_ALPHABET)
-    listed = prose[start:end] if start and end > 0 else ""
-    return len(listed) >= _SHORTEST_ALPHABET and len({*listed}) == len(listed)
+def _is_shown(prose: str, at: int) -> bool:
+    """True where the word at a place stands alone between quotation marks or brackets, as entries
+    and ranges do, or has its letters in the order of their alphabet."""
+    before = _LISTED_BEFORE.search(prose, max(0, at - _LONGEST_LISTED), at)
+    after = _LISTED.match(prose, at, at + _LONGEST_LISTED)
+    if before is None or after is None:
+        return False
+    word = before[1] + after[0]
+    if _PAIRS.get(before[0][0]) == prose[after.end() : after.end() + 1]:
+        return True
+    return len({*word}) == len(word) >= _SHORTEST_ALPHABET and list(word) == sorted(word)
 
 
 def _is_drawn(prose: str) -> bool:

@@ -57,9 +57,9 @@ _SCRIPT_PATTERNS = {script: regex.compile(rf"\p{{Script={script}}}") for script 
 _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\u200c\u200d]*")
 # What may stand between two words of one sentence without setting them apart: blanks, digits,
 # emoji.
-_OPEN_GAP = regex.compile(r"[ \t\d]*(?:[\p{Extended_Pictographic}\ufe0f\u200d][ \t]*)*")
+_OPEN_GAP = regex.compile(r"[ \d]*(?:[\p{Extended_Pictographic}\ufe0f\u200d] *)*")
 _LONGEST_GAP = 24
-# Two blanks set columns apart: an option and what it does.
+# Two blanks set columns apart, an option and what it does; so does a tab.
 _COLUMN = "  "
 # One letter by itself is a sign in a formula, an eye or a hand in a face of signs, a letter that is
 # talked about; an ideograph is a word.

@@ -19,14 +19,14 @@ af ast bs cs ga gd gl hr nl nso pl pt sk sl tl xh: na
 af ast de en fur gd sk sl vi wa: so
 af az de en fur ga ia it li nds nl sc sl sv vi zh: in
 af br nds nl: het
-af cs en lg pl sk zh: by
+af cs da en lg no pl sk sv zh: by
 af cy en ga gd hu li nds nl zh: is
 af da is nl: af
 af da nl no sv: om
 af de en li nds nl: die
 af de en nl: was
 af de pl sk: nie
-af en hu li nl: van
+af ca en es fr hu li nl: van
 af en is li nl zh: of
 af fur ku li nl: te
 af nl: voor
@@ -46,8 +46,8 @@ an es oc: las
 ast br ca en eo es fur ia it nds nl oc ro wa: al
 ast ca da es fr nl wa: les
 ast ca eo es hu wa: el
-ast es ga hu: más
-az br bs crh de eo eu gl hr it pt sl tr: da
+ast es ga hu pt: más
+az br bs crh de eo es eu gl hr it pt sl tr: da
 az crh da en et fr lg no wa: et
 az crh sq tr uz: bir
 br de en ga gd ku zh: an
@@ -58,7 +58,7 @@ ca de: eines
 ca de fr fur nds wa: des
 ca fr: nous
 crh cs ku tr: ve
-crh id ms nl tr uz: dan
+bs crh hr id ms nl sl tr uz: dan
 crh pl tr: ile
 cs da de en es et fi fr ga id it nl pl pt sv tr zh: if
 cs da en hr lv nds no pl sk sl zh: to
@@ -75,7 +75,8 @@ da is no: og til
 da li no sv: det
 da no: ikke være
 da no sl sv: med
-da no sv: ett på som
+da nl no sv: som
+da no sv: ett på
 de: auch auf dann durch einem einen oder sich sind unter von wird zur über
 de en fr nl pt sv zh: when
 de en nds: ist
@@ -231,7 +232,7 @@ af da li nds nl pt: op
 af da nl no sv: kan
 af en fr ia ro sq: plus
 af fr oc: pas
-an ast az ca cs es fr fur it sq tl wa: si
+an ast az ca cs es fr fur it no sq tl wa: si
 an ast br en es fr fur gl ia oc tr: son
 an ast ca es fr gl ia oc pt: que
 an ast ca es gl oc pt: cada

@@ -269,6 +269,31 @@ STAYS_QUIET = {
         'uhblk:"▀",ulcorn:"⌜",ulcorner:"⌜",ulcrop:"⌏",ultri:"◸",Umacr:"Ū",umacr:"ū",uml:"¨",UnderBar:"_",UnderBrace:"⏟",UnderBracket:"⎵"'
     ),
     "names of characters": reply("0x6B63 正 CJK UNIFIED IDEOGRAPH-6B63\n0x4E0A 上 CJK UNIFIED IDEOGRAPH-4E0A\n0x4E2D 中 CJK UNIFIED IDEOGRAPH-4E2D", prompt="ok?"),
+    "esperanto behind other words": reply("Ripetilo ĉe teksta signo enigas ĝin.\n\n>> Provu tion nun -- tajpu \"C-u 8 *\" por enigi \"********\"."),
+    "spanish with words of dutch and french": reply("cuando a los grandes de este mundo les da por amaros es que van a\nconvertiros en carne de cañón..."),
+    "a danish town": reply("Tillykke; du har fået en by til at vokse til størrelse 13. En by på\ndenne størrelse kan yde imponerende mængder."),
+    "a dutch sum": reply("Bij twee of meer wordt er gepauzeerd gedurende een tijd die de som is van de waarden."),
+    "bad pictures in portuguese": reply("Todas as más imagens são primeiras tentativas\nTodos os números assinalados partilham uma propriedade."),
+    "marks named in a comment": reply("func (t *T) _(...interface {\n\tm()\n}) // no extra comma between } and )\n}) // no extra comma between } and )\n"),
+    "a slip copied": reply(
+        "- name: a\n  description: Fraction of instances where the the output was terminated because of the max tokens limit.\n"
+        "- name: b\n  description: Fraction of instances where the the output was terminated because of something else."
+    ),
+    "letters of greek in order": reply(
+        'label 21 "Left  ^{centered} ƒ(αβγδεζ)" left\nset label 22 at 0.5, -.2\nlabel 22 "Right ^{centered} ƒ(αβγδεζ)" right\n'
+        'set label 23 at 0.5, -.3\nset label 23 "Center^{centered} ƒ(αβγδεζ)" center', prompt="ok?"
+    ),
+    "letters of arabic listed": reply("  ar: /^[ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي]+$/i,\n  fa: /^[ءآأؤإئابةتثجح]+$/i", prompt="ok?"),
+    "endings of greek in a list": reply('o=[["σκαγια",-1,2],["φαγια",-1,1],["ολογια",-1,3],["σογια",-1,4],["τατογια",-1,5],["κρεατα",-1,6],["περατα",-1,7],["τερατα",-1,8],["γεγονοτα",-1,11],["καθεστωτα",-1,10]]', prompt="ok?"),
+    "letters drawn out": reply("Megtalálod a vezért\nKereshhhétek... öljhhhétek... vághhhjátok... őhhhket...\nÖt társam még mindig"),
+    "columns parted by tabs": reply("dentistry\t牙醫學\thealth\ntraditional medicine\t中醫臨床醫學\thealth\nreal estate\t不動產經營\tother", prompt="ok?"),
+    "one word of another script in a text of two": reply(
+        "მარცხენა Win ღილაკი ცვლის ჯგუფს დაჭერის დროს.\nLogitech Internet Navigator Keyboard\nLogitech Cordless Desktop Optical\n"
+        "გამოიყენე CapsLock როგორც დამატებითი Ctrl კლავიში.\nMicrosoft Wireless Multimedia Keyboard\nMicrosoft Natural Keyboard Pro OEM\n"
+        "Menu ღილაკი შეესაბამება Compose-ის ღილაკს.\nМета შეესაბამება მარცხენა Win ღილაკს.\nPowerPC PS/2 keyboard of the old model\n"
+        "Logitech Ultra-X Keyboard with some more keys\nმრავალენოვანი, პირველი ნაწილი",
+        prompt="ok?",
+    ),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
