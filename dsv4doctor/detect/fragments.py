@@ -9,12 +9,14 @@ below it. A pass over the text's small words clears healthy text before any patt
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
 from dsv4doctor.detect.listing import is_row, speaks_of_words
 from dsv4doctor.detect.lone_marks import (
+    CLOSED_WORDS,
     CLOSERS,
     hung_endings,
     lone_marks,
@@ -56,6 +58,7 @@ from dsv4doctor.detect.oddities import (
     SUPPORTING_KINDS,
     SWITCH,
     TONGUE,
+    TONGUE_PAIR,
     TONGUES,
     TORN,
     WORD_KINDS,
@@ -63,7 +66,7 @@ from dsv4doctor.detect.oddities import (
 )
 from dsv4doctor.detect.subject import Text
 from dsv4doctor.detect.switches import spoken_by, switches
-from dsv4doctor.detect.tongues import foreign_words
+from dsv4doctor.detect.tongues import are_of_two, foreign_words
 
 # Oddities count together when they stand this close: two lines of prose.
 WINDOW_CHARS = 170
@@ -177,7 +180,8 @@ def _dense_crowd(odd: list[_Odd], prose: str, limit: float) -> tuple[int, int] |
     thick = _apart(odd + [o for kind in LOOSE_KINDS for o in _found(kind, prose)], prose)
     best, begin, end = _heaviest(thick, DENSE_CHARS)
     inside = [kind for at, _, kind in thick if begin <= at <= end]
-    kinds = set(inside)
+    # Those too that overlap heavier ones.
+    kinds = {*inside, *(kind for at, _, kind in odd if begin <= at <= end)}
     if best < limit or not kinds & WORD_KINDS:
         return None
     if best < _SLIP_LIMIT and _is_slip([o for o in thick if begin <= o[0] <= end], prose):
@@ -219,18 +223,24 @@ def _never_heard(odd: list[_Odd], begin: int, end: int) -> int:
 
 
 def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
-    """The finds that do not overlap, the heavier one of two that do."""
+    """Those of the finds that weigh most together and do not overlap."""
+    closes = (CLOSED_WORD, CLOSED_SMALL)
+    finds = [o for o in odd if o[2] not in closes or _closes_nothing(prose, o[1] - 1)]
+    finds.sort(key=lambda o: o[1])
+    ends = [end for _, end, _ in finds]
+    # By number of finds: the most that so many of them weigh, and the last of those that do.
+    most, last = [0.0], [0]
+    for number, (at, _, kind) in enumerate(finds, 1):
+        weight = most[bisect_right(ends, at, 0, number - 1)] + kind.weight
+        is_more = weight > most[-1]
+        last.append(number if is_more else last[-1])
+        most.append(weight if is_more else most[-1])
     kept: list[_Odd] = []
-    for find in sorted(odd, key=lambda o: o[:2]):
-        at, _, kind = find
-        if kind in (CLOSED_WORD, CLOSED_SMALL) and not _closes_nothing(prose, find[1] - 1):
-            continue
-        if kept and at < kept[-1][1]:
-            if kind.weight > kept[-1][2].weight:
-                kept[-1] = find
-        else:
-            kept.append(find)
-    return kept
+    number = last[-1]
+    while number:
+        kept.append(finds[number - 1])
+        number = last[bisect_right(ends, finds[number - 1][0], 0, number - 1)]
+    return kept[::-1]
 
 
 def _telling(text: Text) -> Iterator[_Odd]:
@@ -289,7 +299,9 @@ def _by_the_words(text: Text) -> Iterator[_Odd]:
             if _is_torn(prose, start):
                 yield start, end, BESIDE
     if holds_hung_ending(codes):
-        yield from ((s, e, HUNG) for s, e in islice(hung_endings(prose), _MAX_FOUND))
+        for start, end in islice(hung_endings(prose), _MAX_FOUND):
+            if prose[start:end] not in CLOSED_WORDS or _closes_nothing(prose, end - 1):
+                yield start, end, HUNG
     for stretch in text.clashes:
         yield from ((start, end, SWITCH) for start, end in switches(prose, *stretch))
 
@@ -302,6 +314,8 @@ def _foreign(text: Text) -> Iterator[_Odd]:
             if max(map(len, words)) == len("en") and words == sorted(words) and words[1:]:
                 continue  # a list of languages' codes
             kind = TONGUES if len(clause) >= LEAST_TONGUES else TONGUE
+            if len(clause) == 2 and are_of_two(*words):
+                kind = TONGUE_PAIR
             yield from ((start, end, kind) for start, end in clause)
 
 

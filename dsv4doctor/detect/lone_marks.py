@@ -42,12 +42,16 @@ _HUNG = (*_ENGLISH_SUFFIXES, "ly", "ers", "ely", "edly")
 _FOLLOWED_BY = (");", ")", "(", "}", "]", "=>", "_", "##", "]);", "});", "|")
 _JOINED = ("the", "of", "and", "to", "which", "was", "with", "und", "der", "les", "dans")
 
+# Small words with a closer behind them, where it closes nothing.
+_CLOSED = ("of", "the", "and", "to", "which", "by", "with", "then", "und", "der", "les", "dans")
+CLOSED_WORDS = frozenset(f"{word})" for word in _CLOSED)
 # Every token that is an ending hung on a mark, or two small words joined by a stroke.
 HUNG_ENDINGS = frozenset(
     {mark + ending for mark, ending in product(_HUNG_ON, _HUNG)}
     | {ending + mark for ending, mark in product(_ENGLISH_SUFFIXES, _FOLLOWED_BY)}
     | {f"{first}_{second}" for first, second in product(_JOINED, _JOINED)}
     | {"the_", "of_", "which_", "was_"}
+    | CLOSED_WORDS
 )
 
 _MARK = "|".join(map(re.escape, sorted(LONE, key=len, reverse=True)))

@@ -138,6 +138,8 @@ SWITCH = Kind("switch", 0.75, re.compile(""), (), 6)
 # The same where a whole clause is looked at: weighed in half a line, in place of switches.
 TONGUE = Kind("small word of another language", 0.9, re.compile(""), (), 2)
 TONGUES = Kind("small words of several languages", 0.9, re.compile(""), (), 6)
+# Two of them that are of two languages, the clause of a third.
+TONGUE_PAIR = Kind("small words of two other languages", 0.9, re.compile(""), (), 2)
 NEVER = Kind("never side by side", 0.9, re.compile(""), (), 4)
 # The same where no language has both words.
 NEVER_TONGUES = Kind("never side by side, of two languages", 1.2, re.compile(""), (), 4)
@@ -151,6 +153,7 @@ WORD_KINDS = frozenset(
         SWITCH,
         TONGUE,
         TONGUES,
+        TONGUE_PAIR,
         NEVER,
         NEVER_TONGUES,
         STRANGER,
@@ -176,7 +179,11 @@ _HARD = _kind(
 )
 CLOSED_SMALL = _kind("closed small word", 0.8, r"(?<= )(?:of|the|and|which|then|by|und|les)\)(?= )")
 # So many of one kind tell by themselves.
-LEAST = {TONGUES: LEAST_TONGUES, next(k for k in PAIR_KINDS if k.name == "suffix"): 2}
+LEAST = {
+    TONGUES: LEAST_TONGUES,
+    TONGUE_PAIR: 2,
+    next(k for k in PAIR_KINDS if k.name == "suffix"): 2,
+}
 # Counted only where oddities stand thick: by themselves any text has them.
 LOOSE_KINDS = (
     CLOSED_SMALL,
