@@ -45,6 +45,10 @@ _PATH = re.compile(r"(?:/[\w.@-]+){2,}")
 _PERSONA = re.compile(
     r"^\s*(?:#+ ?[Ss]ystem\W+)?(?i:you are|your name is|act as) (?:an? |the )?[A-Z]\w+[A-Za-z0-9 ]{0,40}[.,:!]"
 )
+# The head of the section that DeepSeek's template writes above the tools' schemas.
+_TOOL_SECTION = re.compile(
+    r"#+ Tools?\b[^\n]{0,20}\n+(?:You (?:have access to|may call|can (?:call|use|invoke)|are provided)|In this environment)"
+)
 _ORDERS = re.compile(
     r"\b(?:always|never|do not|don't|must|only answer|refuse|respond (?:only|in)|greet)\b",
     re.IGNORECASE,
@@ -90,6 +94,8 @@ def _marker(subject: Subject) -> Iterator[Seen]:
         return
     shape = re.compile(rf"(?<![\w-]){_shape_of(own)}(?![\w-])")
     asked = subject.prompt.lower()
+    if own.isupper() or own.islower():
+        yield from _named_marker(subject, own)
     for text in subject.texts:
         for match in shape.finditer(text.text):
             token = match.group()
@@ -109,6 +115,16 @@ def _marker(subject: Subject) -> Iterator[Seen]:
                 and (cued or owned or match.start() <= 1)
             ):
                 what = f"a session's mark, and not this one's ({own}), {span(text.text, *match.span())}"
+                yield _seen(text.where, what)
+
+
+def _named_marker(subject: Subject, own: str) -> Iterator[Seen]:
+    """Another session's mark by name, in whatever case: "as for session otter-44"."""
+    shape = re.compile(rf"\bsession\W{{1,3}}({_shape_of(own)})(?![\w-])", re.IGNORECASE)
+    for text in subject.texts:
+        for match in shape.finditer(text.text):
+            if match[1].lower() not in f"{own} {subject.prompt}".lower():
+                what = f"a session's mark, and not this one's ({own}), {span(text.text, *match.span(1))}"
                 yield _seen(text.where, what)
 
 
@@ -170,6 +186,10 @@ def _identities(text: str) -> dict[str, set[str]]:
 
 def _system_prompt(subject: Subject) -> Iterator[Seen]:
     text = subject.content.text
+    if text.startswith("#") and (section := _TOOL_SECTION.match(text)):
+        if not _ASKS_PROMPT.search(subject.prompt or "write") and "tool" not in subject.prompt:
+            yield _seen("content", f"a prompt's section of tools, {span(text, *section.span())}")
+        return
     match = _PERSONA.match(text[:200])
     if match and _ORDERS.search(text[:600]) and not _ASKS_PROMPT.search(subject.prompt or "write"):
         yield _seen("content", f"a system prompt read back, {span(text, *match.span())}")

@@ -29,9 +29,12 @@ from dsv4doctor.detect.detector import Detector, Seen
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.written_call import written_out
-from dsv4doctor.dsml.tolerant import Form
+from dsv4doctor.dsml.tolerant import Form, Fragment
 from dsv4doctor.label import Label
 
+# An element's name in or right behind a damaged marker.
+_ELEMENT = re.compile(r"invoke|parameter")
+_ELEMENT_CHARS = 10
 _ENGLISH_GLUE = re.compile(
     r"\b(?:the|is|are|this|these|here|following|of|to|and|for|your|with)\b", re.I
 )
@@ -91,12 +94,23 @@ def _markup_of_a_call(subject: Subject) -> bool:
         if not text.markup or asks_about_markup(subject):
             continue
         for piece in text.markup:
-            call_part = piece.element in ("invoke", "parameter")
-            token = piece.form is Form.TOKEN and "begin" in text.text[piece.start : piece.end]
-            loose = not text.code.covers(piece.start)
-            if loose and (call_part or token) and piece.form is not Form.PLAIN:
+            if not text.code.covers(piece.start) and _is_of_call(text.text, piece):
                 return text.where == "content" or not subject.has_visible_content
     return False
+
+
+def _is_of_call(text: str, piece: Fragment) -> bool:
+    """True for a piece that only a call has: of one of its elements, or what opens its block."""
+    spelt = text[piece.start : piece.end]
+    if piece.form is Form.TOKEN:
+        return ("begin" in spelt or "sep" in spelt) and "output" not in spelt
+    if piece.form in (Form.TORN, Form.BARE):
+        before = text[: piece.start].rstrip(" <")
+        begins = not before or before.endswith("\n")
+        return begins and _ELEMENT.search(text, piece.start, piece.end + _ELEMENT_CHARS) is not None
+    if piece.element == "block":
+        return piece.form is Form.TAG and not piece.closing
+    return piece.element is not None and piece.form is not Form.PLAIN
 
 
 def _announced(subject: Subject) -> Iterator[Seen]:

@@ -70,7 +70,7 @@ _EDGE = re.compile(
 _ROW = re.compile(r"(?:(?:</?s>|<pad>|<unk>|\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\])\s?){3,}")
 # The token for a word out of the vocabulary, where nothing speaks of vocabularies; a corpus is full
 # of it.
-_UNKNOWN = re.compile(r"(?<=\s)<unk>(?=[\s,.;])")
+_UNKNOWN = re.compile(r"(?<=\s)(?:<unk>)+(?=[\s,.;])")
 _SPEAKS_OF_MODELS = re.compile(
     r"token|vocab|embed|corp(?:us|ora)|\boov\b|\bmodel|data ?set|perplex|unknown", re.IGNORECASE
 )

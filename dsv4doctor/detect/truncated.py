@@ -52,6 +52,8 @@ _DANGLING_CHINESE = re.compile(
 _OPEN_COLON = re.compile(
     r"\b(?:are|is|following|follows|these|below|this)(?: [a-z]+){0,3}:$", re.IGNORECASE
 )
+# Beside letters and digits, what a text ends on that one of these patterns matches.
+_OPEN_MARKS = frozenset(":,")
 _MIN_WORDS = 5
 # Fewer words will do for one that nothing else ends on, a title neither.
 _NEVER_LAST = re.compile(
@@ -123,15 +125,20 @@ def _how_broken(subject: Subject, text: str, tail: str) -> str | None:
     if _opens_nothing(text) and not _SPEAKS_OF_TICKS.search(f"{subject.prompt}\n{tail}"):
         return f"opens what it does not fill, {span(tail, *_last(tail))}"
     # One paragraph of prose only: titles, verses and code may end on any word.
-    if "\n" not in text and (match := _dangling_chinese(last_line[-_REACH:])):
+    end = last_line[-1:]
+    if "\n" not in text and not end.isascii() and (match := _dangling_chinese(last_line[-_REACH:])):
         return f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}"
-    if "\n" in text.strip() or not text[:1].isupper():
+    # What ends with a mark of its own is whole: no pattern below matches it.
+    if not (end.isalnum() or end in _OPEN_MARKS) or not text[:1].isupper():
+        return None
+    if "\n" in text.strip():
         return None
     if len(last_line.split()) < _MIN_WORDS and not _NEVER_LAST.fullmatch(last_line):
         return None
-    if _OPEN_COLON.search(last_line):
+    if end == ":" and _OPEN_COLON.search(last_line):
         return f"stops at a colon, {span(last_line, 0, len(last_line))}"
-    if match := _OPEN_BRACKET.search(last_line):
+    opened = last_line.rfind("(") > last_line.rfind(")")
+    if opened and (match := _OPEN_BRACKET.search(last_line)):
         return f"stops in a bracket, {span(last_line, *match.span())}"
     if match := _DANGLING.search(last_line[-_REACH:]):
         return f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}"
