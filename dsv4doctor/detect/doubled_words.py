@@ -25,6 +25,8 @@ _EMPHATIC = (
     "again|blah|knock|tick|die|das|sie|vous|nous|muy|molto|wow|hey|come|go|well|there|you"
 )
 _TWICE = re.compile(rf"(?<![\w-])(?!(?i:{_EMPHATIC})\b)([^\W\d_]{{2,24}}) \1(?![\w-])")
+# The same small word twice, as codes have it: `neighbours.codes_of`.
+_TWO_OF_A_CODE = re.compile(rb"([^\0])\1", re.DOTALL)
 # How many different ones within how many characters are no slips.
 _MIN_CODE, _CODE_WINDOW = 2, 300
 _MIN_PROSE, _PROSE_WINDOW = 4, 240
@@ -38,7 +40,7 @@ def doubled_words(text: Text) -> tuple[str, int, int] | None:
         if place := _crowd(found, _MIN_CODE, _CODE_WINDOW):
             return text.text, *place
     # Where small words come twice, others do.
-    if text.in_call or not text.words.odd:
+    if text.in_call or not text.words.odd or not _TWO_OF_A_CODE.search(text.codes):
         return None
     place = _crowd(_TWICE.finditer(text.prose), _MIN_PROSE, _PROSE_WINDOW)
     return (text.prose, *place) if place else None

@@ -39,6 +39,7 @@ from dsv4doctor.detect.oddities import (
     CLOSER,
     DASH,
     DASH_END,
+    DASH_ENDS,
     FAINT,
     HUNG,
     LEAST,
@@ -64,6 +65,7 @@ from dsv4doctor.detect.oddities import (
     WORD_KINDS,
     Kind,
 )
+from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Text
 from dsv4doctor.detect.switches import spoken_by, switches
 from dsv4doctor.detect.tongues import are_of_two, foreign_words
@@ -253,7 +255,7 @@ def _telling(text: Text) -> Iterator[_Odd]:
     if told and holds_run(codes):
         yield from _found(RUN, prose)
     dashes = "-" in signs and "--" in prose
-    if dashes and DASH_END.search(prose):
+    if dashes and holds_any(prose, DASH_ENDS) and DASH_END.search(prose):
         yield from (o for o in _found(DASH, prose) if not _closes_a_rule(prose, o[0]))
     closed = "-" in signs and not signs.isdisjoint(")]")
     if (closed and (")- " in prose or "]- " in prose)) or (

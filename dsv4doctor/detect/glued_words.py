@@ -34,7 +34,9 @@ def glued_words(text: Text) -> tuple[int, int] | None:
     if len(text.codes) * _CHARS_A_WORD > len(prose) or not _MIN_CHARS <= len(prose) <= _MAX_CHARS:
         return None
     # A sentence begins with a capital; the parts of an address go on in small letters.
-    if not prose[0].isupper() or not _GLUED_MARK.search(prose) or _ADDRESS.search(prose):
+    if not prose[0].isupper() or not _LONG.search(prose) or not _GLUED_MARK.search(prose):
+        return None
+    if _ADDRESS.search(prose):
         return None
     runs = list(_LONG.finditer(prose))
     long = sum(len(run.group()) for run in runs)

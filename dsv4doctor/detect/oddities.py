@@ -104,7 +104,8 @@ ODD_CELL = re.compile(
 )
 # Two blanks set apart what code says of `index--`.
 DASH = _kind("dash", 0.6, r"(?<![-\w])[A-Za-z][a-z]{1,13}--(?=[ |\n])(?! ?>|  )")
-# What every such dash ends with, faster to look for.
+# What every such dash ends with, faster to look for; and the last of it, faster still.
+DASH_ENDS = ("-- ", "--|", "--\n")
 DASH_END = re.compile(r"--(?<=[A-Za-z]{2}--)[ |\n]")
 LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--"))
 RUN = _kind(

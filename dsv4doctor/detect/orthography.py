@@ -14,6 +14,7 @@ from itertools import islice
 
 import regex
 
+from dsv4doctor.detect.forbidden_pairs import ForbiddenPairs, Rule
 from dsv4doctor.detect.listing import in_order, stands_alone
 
 # Two breaches this near each other belong together: a line of prose.
@@ -83,33 +84,55 @@ _BREACHES = {
         "CJK": _KANA,
     }.items()
 }
-# What one breach at least has, by patterns that are searched for far faster: a mark right behind
-# what is no letter, digit or mark, or two signs that cannot follow each other.
+# What each breach has, found far faster: a mark right behind what is no letter, digit or mark, or
+# two signs that cannot follow each other.
 _MARKS = "".join(
     c for c in map(chr, range(0x900, 0x17D4)) if regex.match(rf"(?=\p{{M}}){_MARKED}", c)
 )
-_ABUGIDA_HINT = re.compile(
-    rf"[{_MARKS}](?<![^\W_].)(?<![{_MARKS}].)|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}]"
+_TONES = "\u0e47-\u0e4e"
+_INDIC = "abugidas"
+_PAIRS = ForbiddenPairs(
+    (
+        Rule(of=_INDIC, first=rf"[^\W_]|[{_MARKS}\u1031]", not_first=True, second=f"[{_MARKS}]"),
+        Rule(of=_INDIC, first=f"[{_MUTED}{_WHOLE_SIGNS}]", second=f"[{_VOWEL_SIGNS}]"),
+        Rule(
+            of="Thai",
+            first=f"[\u0e01-\u0e4e{_SHOWN}]",
+            not_first=True,
+            second=f"[\u0e30-\u0e3a{_TONES}]",
+        ),
+        Rule(of="Thai", first="[\u0e40-\u0e44]", second=rf"[\s\u0e30-\u0e3a\u0e41-\u0e44{_TONES}]"),
+        Rule(of="Thai", first="[\u0e30\u0e32\u0e33]", second=f"[\u0e31\u0e34-\u0e3a{_TONES}]"),
+        Rule(of="Thai", first="[\u0e48-\u0e4b]", second="[\u0e48-\u0e4b]"),
+        Rule(of="Thai", first="[\u0e34-\u0e39]", second="[\u0e30\u0e32-\u0e39]"),
+        Rule(of="Thai", first="[\u0e30\u0e33]", second="[\u0e30\u0e32\u0e33]"),
+        Rule(of="Greek", first="ς", second="[α-ωά-ώ]"),
+        Rule(of="Greek", first="σ", second=r"[\w'’.·-]", not_second=True),
+        Rule(of="Hebrew", first="[ךםןףץ]", second="[א-ת]"),
+        Rule(of="Hebrew", first="[כמנצ]", second=r"[\w'’\"״׳.־-]", not_second=True),
+        Rule(of="Arabic", first="ة", second="[\u0621-\u064a]"),
+        Rule(of="Arabic", first="[\u0610-\u06ff\u200c\u200d]", not_first=True, second="[ةؤى]"),
+        Rule(of="Hangul", first="[가-힣]", second="[ㄱ-ㅣ]"),
+        Rule(
+            of="CJK", first="[\u3041-\u30ff\uff66-\uff9f]", not_first=True, second="[ゃゅょャュョ]"
+        ),
+    )
 )
-# Final sigma before a letter, sigma at an end, or a word of six letters and no accent.
-_GREEK_HINT = re.compile(r"ς[α-ωά-ώ]|σ(?![\w'’.·-])|[α-ω](?<![\w'’.-].)[α-ω]{5,19}(?![\w'’.-])")
-_HINTS = {
-    **dict.fromkeys(_ABUGIDAS, _ABUGIDA_HINT),
-    "Greek": _GREEK_HINT,
-    # The same pattern, which this engine searches for faster.
-    "Thai": re.compile(_THAI),
-    "Hangul": re.compile("[ㄱ-ㅣ]"),
-    "CJK": re.compile("[ゃゅょャュョ]"),
-}
+# A word of six letters and no accent, which no pair tells.
+_UNACCENTED = re.compile(r"[α-ω](?<![\w'’.-].)[α-ω]{5,19}(?![\w'’.-])")
 _FINAL_FIRST = regex.compile("(?<![א-ת])[ךםןףץ](?=[א-ת])")
 _FINAL_LAST = regex.compile("(?<=[א-ת])[ךםןףץ](?![א-ת])")
 
 
 def misspelt_script(prose: str, families: frozenset[str]) -> tuple[int, int] | None:
     """Where two spellings that their script forbids stand near each other; None if they do not."""
-    for family in sorted(families & _BREACHES.keys()):
-        hint = _HINTS.get(family)
-        if (hint and not hint.search(prose)) or (family == "Hebrew" and _is_drawn(prose)):
+    written = families & _BREACHES.keys()
+    broken = _PAIRS.broken_by(prose) if written else frozenset[str]()
+    for family in sorted(written):
+        rules = _INDIC if family in _ABUGIDAS else family
+        if rules not in broken and not (family == "Greek" and _UNACCENTED.search(prose)):
+            continue
+        if family == "Hebrew" and _is_drawn(prose):
             continue
         last = -_NEAR_CHARS
         for start, end in _found(_BREACHES[family], prose):

@@ -25,8 +25,9 @@ _BLOCK_CHARS = 4096
 _SAMPLES = 12
 _SAMPLE = 7
 _SAMPLED_FROM = 160
-# Samples seen before that make the tail worth compressing; loops have nearly all.
-_REPEATED = 4
+# Samples seen before that make the tail worth compressing; loops have nearly all, one sound tail in
+# nine has as many.
+_REPEATED = 6
 # Earlier places of the probe that are tried as the previous round.
 _CANDIDATES = 24
 

@@ -31,7 +31,7 @@ def _by_table(text: str) -> frozenset[str]:
     import numpy
 
     units = numpy.frombuffer(text.encode("utf-16-le", "surrogatepass"), numpy.uint16)
-    seen = numpy.zeros(0x10000, numpy.bool_)
+    seen = numpy.zeros(int(units.max()) + 1, numpy.bool_)
     seen[units] = True
     distinct = seen.nonzero()[0].tolist()
     at = bisect_left(distinct, 0xD800)
