@@ -12,7 +12,7 @@ from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject
 
 _THE_USER = re.compile(
-    r"\bthe user (?:wants|asks|asked|is asking|says|said|needs|has asked|just|would like|requested|is requesting)\b"
+    r"\bthe user (?:probably |likely |clearly |simply |just |really |also )?(?:wants|asks|asked|is asking|says|said|needs|has asked|just|would like|requested|is requesting)\b"
     r"|用户(?:想|要|问|说|希望|需要|在问|询问|让我)|ユーザーは|사용자(?:가|는)|пользователь (?:хочет|просит|спрашивает)"
     r"|l['’]utilisat(?:eur|rice) (?:veut|demande|souhaite|cherche)|el usuario (?:quiere|pide|pregunta|solicita|desea)"
     r"|der (?:nutzer|benutzer) (?:möchte|will|fragt|bittet|braucht)|o usuário (?:quer|pede|pergunta|deseja)"

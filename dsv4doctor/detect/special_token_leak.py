@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.invented_turns import invented_turns
 from dsv4doctor.detect.quoting import holds_template, quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.signs import holds_any
@@ -107,6 +108,12 @@ def detect(subject: Subject) -> Iterator[Seen]:
                 what=f"a control token of a chat template, {span(text.text, *found)}",
             )
             return
+    if turns := invented_turns(subject):
+        yield Seen(
+            label=Label.SPECIAL_TOKEN_LEAK,
+            where="content",
+            what=f"turns that nobody had, {span(subject.content.text, *turns)}",
+        )
 
 
 def _may_hold_token(text: Text) -> bool:

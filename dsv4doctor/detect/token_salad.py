@@ -48,7 +48,7 @@ from dsv4doctor.detect.scripts import (
     families_in,
     families_of,
 )
-from dsv4doctor.detect.strewn import strewn_symbols
+from dsv4doctor.detect.strewn import pictures_in_words, strewn_symbols
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import may_be_noise, symbol_noise
 from dsv4doctor.detect.wordless import wordless
@@ -141,6 +141,7 @@ def _beyond_ascii(subject: Subject, text: Text) -> Iterator[Seen]:
     yield from _before_digits(subject, text)
     odd = may_be_noise(text.prose_signs)
     noise = strewn_symbols(text.prose, text.prose_signs)
+    noise = noise or pictures_in_words(text.prose, text.prose_signs)
     noise = noise or (symbol_noise(text.prose) if odd else None)
     noise = None if noise and asks_for_languages(subject) else noise
     if noise and not speaks_of_languages(around(text.prose, *noise)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 # What a text of these rules ends on, beside letters and digits: no mark that ends anything.
-_OPEN_ENDS = frozenset(" -+=^_{\\/&")
+_OPEN_ENDS = frozenset(" -+=^_{\\/&*")
 _HALF_LINK = re.compile(r"\[[^\]\n]{1,120}\]\((?:https?://|\.{0,2}/|#)[^()\s]{0,300}$")
 _TEX = re.compile(
     r"\\(?:frac|sqrt|sum|int|prod|cdot|times|left|pm|leq?|geq?|neq|approx|alpha|beta|gamma|delta|theta|lambda|mu|pi|rho|sigma|omega|"
@@ -26,6 +26,10 @@ _OPEN_CLAUSE = re.compile(
 )
 # Emphasis and inline code that open before words, and no end of them.
 _OPEN_EMPHASIS = re.compile(r"(?:^|[\s(])\*\*[A-Z][a-z]+ [^*\n]*\w$")
+_BARE_EMPHASIS = re.compile(r"(?:\S+ ){3}.*\w[,;:]? \*\*$")
+# A compound's first half; none that is spoken of as one.
+_HALF_COMPOUND = re.compile(r"(?:\S+ ){7,}(?:\w+-)*\w+-$")
+_SPEAKS_OF_HALVES = re.compile(r"prefix|hyphen|\bdash|begin|start|stem", re.IGNORECASE)
 _OPEN_TICK = re.compile(r"\w [(]?`[\w./$-][^`'\n]* [^`'\n]*\w$")
 # A page or a list in HTML from its first character on.
 _HTML_HEAD = re.compile(
@@ -72,7 +76,8 @@ def left_open(text: str) -> str | None:
         return "half a link"
     if _is_in_formula(tail):
         return "a formula that is not closed"
-    if _OPEN_EMPHASIS.search(line) and line.count("**") % 2 == 1:
+    opened = line.count("**") % 2 == 1
+    if opened and (_OPEN_EMPHASIS.search(line) or _BARE_EMPHASIS.search(line)):
         return "emphasis that is not closed"
     if _OPEN_TICK.search(line) and line.count("`") % 2 == 1 and text.count("```") % 2 == 0:
         return "inline code that is not closed"
@@ -82,6 +87,8 @@ def left_open(text: str) -> str | None:
         return None
     if _is_in_quotation(tail):
         return "a quotation that is not closed"
+    if end == "-" and _HALF_COMPOUND.match(line) and not _SPEAKS_OF_HALVES.search(text):
+        return "half a compound"
     if _OPEN_CLAUSE.search(line) or _stops_on_glue(line):
         return "a clause that only begins"
     return None
