@@ -26,7 +26,9 @@ _ENTRY_REACH = 40
 # A word beyond ASCII with what stands before it, and what that has to be closed by.
 _LISTED = re.compile(r"[^\s!-~]*")
 _LISTED_BEFORE = re.compile(r"[\s!-~] ?([^\s!-~]*)\Z")
-_PAIRS = {'"': '"', "'": "'", "[": "]"}
+_WHOLE = re.compile(r"[^\s!-~]*\Z")
+_SHORTEST_WORD = 4
+_CLOSED_BY = {'"': '"', "'": "'", "[": "]"}
 _LONGEST_LISTED, _SHORTEST_ALPHABET = 120, 4
 
 # The ten scripts of India that share one layout of 128 code points: vowel signs at 3E-4C, the sign
@@ -144,14 +146,23 @@ def misspelt_script(prose: str, families: frozenset[str]) -> tuple[int, int] | N
 
 def _are_entries(prose: str, *places: int) -> bool:
     """True where the words at two places are listed: one a line, in order, each by itself between
-    marks, or behind one and the same sign of ASCII, as the entries of a table of endings are."""
+    marks, or behind one and the same sign of ASCII, as the entries of a table of endings are; and
+    where they are one word, its slip copied."""
     if all(stands_alone(prose, at) for at in places) or in_order(prose, *places):
         return True
-    if all(_is_shown(prose, at) for at in places):
+    if all(_is_shown(prose, at) for at in places) or len({_word(prose, at) for at in places}) == 1:
         return True
     before = (_ENTRY.search(prose[max(0, at - _ENTRY_REACH) : at]) for at in places)
     first, second = (match[1] if match else None for match in before)
     return first is not None and first == second
+
+
+def _word(prose: str, at: int) -> str:
+    """The word at a place, a short one with its place."""
+    match = _WHOLE.search(prose[max(0, at - _LONGEST_LISTED) : at])
+    after = _LISTED.match(prose, at, at + _LONGEST_LISTED)
+    word = (match[0] if match else "") + (after[0] if after else "")
+    return word if len(word) >= _SHORTEST_WORD else f"{word}{at}"
 
 
 def _is_shown(prose: str, at: int) -> bool:
@@ -162,7 +173,7 @@ def _is_shown(prose: str, at: int) -> bool:
     if before is None or after is None:
         return False
     word = before[1] + after[0]
-    if _PAIRS.get(before[0][0]) == prose[after.end() : after.end() + 1]:
+    if _CLOSED_BY.get(before[0][0]) == prose[after.end() : after.end() + 1]:
         return True
     return len({*word}) == len(word) >= _SHORTEST_ALPHABET and list(word) == sorted(word)
 
