@@ -14,9 +14,11 @@ from dsv4doctor.detect.subject import Subject
 # The person's turn on a line of its own, words in it, and the model's right behind it.
 _TURNS = re.compile(
     r"\n[ \t]*(?:#{2,3} ?)?(?:\*\*)?(?:Human|User|用户)(?:\*\*)?[:：](?:\*\*)?[ \t\n]*"
-    r"\S[^\n]{1,400}\n\s*(?:#{2,3} ?)?(?:\*\*)?(?:Assistant|AI|助手)(?:\*\*)?[:：]\s*\S"
+    r"\S[^\n]{1,400}\n\s*(?:#{2,3} ?)?(?:\*\*)?(?:Assistant|助手)(?:\*\*)?[:：]\s*\S"
 )
-_ANY_ANSWER = ("\nAssistant:", "\nAI:", "\n助手", "\n**Assistant", "\n### Assistant")
+# The model's name in them, one of which is in each.
+_NAME, _CHINESE_NAME = "Assistant", "助手"
+_COLONS = frozenset(":：")
 # An answer that is an exchange of words from its first line on, and requests for one.
 _BEGINS_SO = re.compile(r"\s*[#*]*\s*(?:Human|User|Assistant|AI|Bot|System|Q|用户|助手)\b[*]*[:：]")
 _ASKS_FOR_TURNS = re.compile(
@@ -37,7 +39,9 @@ _BEFORE = 600
 def invented_turns(subject: Subject) -> tuple[int, int] | None:
     """Where the content goes on with the next turns; None where they may be meant."""
     body = subject.content.text
-    if not any(answer in body for answer in _ANY_ANSWER):
+    if subject.content.signs.isdisjoint(_COLONS):
+        return None
+    if _NAME not in body and (body.isascii() or _CHINESE_NAME not in body):
         return None
     found = _TURNS.search(body)
     if found is None or _BEGINS_SO.match(body) or subject.content.code.covers(found.start() + 1):
