@@ -73,6 +73,8 @@ ANNOUNCED = re.compile(
     r"|\bθα (?:ελέγξω|ψάξω|ανοίξω|διαβάσω|εκτελέσω|αναζητήσω|τρέξω)\b|\bας (?:ελέγξω|δω|ψάξω)\b"
     r"|(?:אני (?:בודק|מחפש|פותח|מריץ)(?:ת|ה)?|אבדוק|אחפש|אפתח|אריץ)(?!\w)"
     r"|\bvoi (?:verifica|căuta|citi|deschide|rula|consulta|executa)\b|\b(?:lasă-mă|permite-mi) să\b"
+    r"|^\W*(?:trimit|verific|caut|citesc|deschid|rulez|creez|șterg|actualizez|public|comand|rezerv|pornesc|opresc) (?:acum|imediat|chiar acum)\b"
+    r"|^\W*(?:most|azonnal|máris) (?=[^.!?\n]*[áéíóöőúüű])(?!tudom|látom|értem|gondolom|mondom|hiszem|érzem|kérem|várom)\w{3,}(?:om|em|öm) (?:az?|ezt|azt)\b"
     r"|\b(?:megnézem|ellenőrzöm|megkeresem|elolvasom|megnyitom|lefuttatom|lekérdezem|létrehozom)\b"
     r"|(?:سأتحقق|سأقرأ|سأبحث|سأفتح|سأشغل|سأقوم ب|سأراجع|سأنفذ|سأستعلم|سأرسل|سأحجز|سألقي نظرة|دعني أ)|(?:देखता|देखती|जाँचता|जाँचती|पढ़ता|पढ़ती|खोलता|खोजता|खोजती|चलाता) हूँ",
     re.IGNORECASE,
@@ -86,7 +88,7 @@ WILL = re.compile(
     rf"\b(?:voy a|vou|je vais|vado a|sto per) {_WORDS_ONLY}(?:\w+ )?(?:l['’])?\w+(?:[aei]r|er|ir|re|are|ere|ire)(?:l[aeo]s?|te|me)?\b"
     rf"|\bich werde (?![^.!?\n]*\b(?:erklären|sagen|helfen|antworten|zusammenfassen|beschreiben|warten|merken|denken)\b)[^.!?\n]{{3,80}}\w{{2,}}(?:en|ern|eln)\W*$|\b(?:ik ga|ik zal) {_WORDS_ONLY}[^.!?\n]{{3,80}}\w{{2,}}en\W*$"
     rf"|\b(?:jag ska|jeg skal|jeg vil) {_WORDS_ONLY}\w+[ae]?\b|\bsaya akan (?!mem(?:bantu|beri)|menjelas|menjawab)me\w+|\btôi sẽ {_WORDS_ONLY}\w+"
-    r"|\b(?:już|zaraz|teraz) \w+ę\b|\bзараз \w+(?:ю|у)\b"
+    r"|\b(?:już|zaraz|teraz) \w+ę\b|\bзараз (?!наш|мо[єїю]|сво|тво|ваш|ці)\w+(?:ю|у)\b"
     # The present of doing, but for what one is, knows, sees or says.
     r"|\bik (?!(?:ben|zie|weet|begrijp|snap|denk|heb|kan|kon|wil|mag|moet|geef|leg|hoop|vind|zit|sta|ga|zal|zou|antwoord|vertel|schrijf|hoor|merk|voel|laat|ken|herinner)\b)\w{3,}\b"
     r"|\bjag (?!(?:är|ser|vet|förstår|tror|har|kan|vill|måste|ger|hoppas|sitter|står|svarar|berättar|skriver|ska|skulle|mår|känner|tycker|hör|märker|väntar|lämnar|förklarar)\b)\w{2,}r\b"

@@ -1,8 +1,8 @@
 """A call that should be there and is not.
 
 Seen: `tool_choice` demanded a call and none came; `finish_reason` says `tool_calls` over an empty
-list; the call is written out in the text (name and JSON, fenced JSON, XML, Python, DSML); the
-reply announces the next step and stops.
+list; the call is written out in the text (name and JSON, fenced JSON, XML, Python, DSML, a stage
+direction); the reply announces the next step and stops.
 Why: the agent stops working and nobody is told. With `tool_choice` auto and nothing that forced a
 call it is named and is no corruption: a model may well decide so.
 Confirm: the same request with `tool_choice` required and at temperature 0, then to `/generate`: a

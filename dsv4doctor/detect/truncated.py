@@ -1,8 +1,8 @@
 """A reply that ends before it is done.
 
 Seen: `finish_reason` is `length`, `abort` or missing, or the reply says `stop` and breaks off in
-the middle of a sentence. A cut by the request's own `max_tokens` or by an abort is named and is no
-corruption.
+the middle of a sentence, a link, a formula, a table's row, a quotation, JSON or code. A cut by the
+request's own `max_tokens` or by an abort is named and is no corruption.
 Why: a stream without a finish reason was cut by a dying worker or a proxy, and clients that do not
 look take half an answer (or half a call) for a whole one.
 Confirm: look for `finish_reason` and `data: [DONE]` at the end of the raw stream; compare

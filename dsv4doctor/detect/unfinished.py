@@ -79,14 +79,15 @@ def left_open(text: str) -> str | None:
     opened = line.count("**") % 2 == 1
     if opened and (_OPEN_EMPHASIS.search(line) or _BARE_EMPHASIS.search(line)):
         return "emphasis that is not closed"
-    if _OPEN_TICK.search(line) and line.count("`") % 2 == 1 and text.count("```") % 2 == 0:
-        return "inline code that is not closed"
     if line.startswith("|") and _is_short_row(text, line):
         return "a row that the table above does not have so short"
     if "\n" in text or not text[:1].isupper():
         return None
     if _is_in_quotation(tail):
         return "a quotation that is not closed"
+    # In one paragraph only: in reStructuredText it may go on in the next line.
+    if line.count("`") % 2 == 1 and _OPEN_TICK.search(line):
+        return "inline code that is not closed"
     if end == "-" and _HALF_COMPOUND.match(line) and not _SPEAKS_OF_HALVES.search(text):
         return "half a compound"
     if _OPEN_CLAUSE.search(line) or _stops_on_glue(line):

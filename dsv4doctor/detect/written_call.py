@@ -38,6 +38,8 @@ _ACTED = (
 )
 # What may stand before a call that is all of a reply: no bullet, which lists tools.
 _LEADING = "[:→⇒▶➜ \n"
+# What stands behind a name that is defined: its parameters and a body.
+_DEFINES = re.compile(r"\([^()\n]{0,200}\)\s*(?:\{|=>|->|:)")
 # Requests that the form of a call answers.
 _ASKS_FORM = re.compile(
     r"\bhow (?:is|are|do|does|would|should|can|could)\b[^?\n]{0,60}\b(?:call|writ|look|invok|us)|\b(?:examples?|syntax|formats?|"
@@ -74,7 +76,10 @@ def written_out(subject: Subject, text: str) -> str | None:
 def _is_plain_call(text: str, at: int, name: str) -> bool:
     """True for the name alone on its line with arguments right behind it, nothing after them: not
     a mention in a sentence."""
-    after = text[at + len(name) : at + len(name) + _EDGE].lstrip()[:1]
+    behind = text[at + len(name) : at + len(name) + _EDGE].lstrip()
+    if _DEFINES.match(behind):
+        return False
+    after = behind[:1]
     # Python's form of several calls is a list of them; Gemini's a fence that prints one.
     before = text[:at].strip().strip(_LEADING)
     if before.endswith("tool_code\nprint("):
