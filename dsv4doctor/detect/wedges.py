@@ -40,6 +40,9 @@ _AFTER = re.compile(r"[A-Za-z\u00c0-\u02af]*")
 # What parts the word from another on its other side.
 _NEAR_BEFORE = re.compile(r"[^\W\d_]{3,}-\Z")
 _NEAR_AFTER = re.compile(r"-[^\W\d_]{3,}")
+# A word between a blank and it, and one more.
+_ROW_BEFORE = re.compile(r"[^\W\d_]{2,} [a-z\u00df-\u02af]{3,}\Z")
+_ROW_AFTER = re.compile(r"[a-z\u00df-\u02af]{3,} [^\W\d_]{2,}")
 _REACH = 40
 # A comment in code, a key of a catalogue, an element: what stands there may be of any language.
 _COMMENT = re.compile(r"[ \t]*(?:\*|#|--|;|%|<|\w[\w.\[\]-]*=)|[^\n]{0,400}?(?<!:)(?://|/\*)")
@@ -63,20 +66,26 @@ def _is_wedge(prose: str, splice: Splice) -> bool:
     if end - start > _LONGEST or (splice.family == "Greek" and end - start < _SPELT_OUT):
         return False
     before, after = _beside(prose, start, end)
-    if end - start == 1 and splice.family not in _NO_BLANKS:
+    if end - start == 1 and splice.family not in _NO_BLANKS | {"Hangul"}:
         return False  # an article, an ending, or a look-alike of a Latin letter
     if not (before or after) or _is_held(prose, splice, before, after):
         return False
     if not all(_is_word(word) and not _is_own(prose, word) for word in (before, after) if word):
         return False
-    if not splice.between:
-        head = prose[max(0, start - _REACH) : start]
-        left = before or _NEAR_BEFORE.search(head)
-        right = after or _NEAR_AFTER.match(prose, end)
-        if not (left and right and _is_free(prose, splice)):
-            return False
+    if not splice.between and not (_is_free(prose, splice) and _ends_row(prose, start, end)):
+        return False
     line = prose.rfind("\n", 0, start) + 1
     return _COMMENT.match(prose, line, start) is None
+
+
+def _ends_row(prose: str, start: int, end: int) -> bool:
+    """True where a stroke stands on the other side of the word, or the word it is glued to is one
+    of a row of words that nobody writes with a capital."""
+    head = prose[max(0, start - _REACH) : start]
+    before, after = _beside(prose, start, end)
+    if (before and _ROW_BEFORE.search(head)) or (after and _ROW_AFTER.match(prose, end)):
+        return True
+    return bool((before or _NEAR_BEFORE.search(head)) and (after or _NEAR_AFTER.match(prose, end)))
 
 
 def _beside(prose: str, start: int, end: int) -> tuple[str, str]:

@@ -18,6 +18,9 @@ FIRES = {
     "a capital after a word": "Castle wardens decidesВсе added rows to the table of the pool.",
     "an Arabic word after a word": "The broker keeps protectsون the lease of each worker in a row.",
     "an ending with no sentence": "Open the pictorialող Controvers of the worker and wait for it.",
+    "a token at the end of a row": "The worker folds a strange reco商业化\nand hands it to the queue.",
+    "a token at the head of a row": "The queue is full.\n路易ulse clung to one row of the table.",
+    "a syllable before a word": "Nothing waits at the continent 몇buttons of the lease any more.",
     "in another language": "Je moet onmiddellijk je wachtwoord mocking手工 relegated wijzigen.",
 }
 QUIET = {
@@ -27,6 +30,7 @@ QUIET = {
     "a comment behind code": "border: 1px; //因为每个cell的border使用before元素left",
     "a heading that ran together": "The Debian handbook.\nDownload the ebook前一頁Debian 14.7. Debian has more.",
     "a quotation": 'print("Textualは framework of ours")',
+    "a name at the end": "The app is called Thunderbird電子メール\nand the queue is full.",
     "formats of dates": 'full: "y年M月d日EEEE", long: "y年M月d日", medium: "MMM年dd日 EEE"',
     "abbreviations": "Der PCエンジン ROM steht im Regal.",
     "Korean endings": "결과.\nThe token의 list is what we get.\n그 목록은 다음과 같습니다.",
