@@ -1,7 +1,8 @@
 """Output that goes round in circles to its very end.
 
 Seen: the tail of a text is one unit over and over (a character, a word, a phrase, a paragraph), or
-a template with changing nouns or numbers until the budget is gone; or one call is issued many
+a template with changing nouns or numbers until the budget is gone; the whole answer comes twice;
+blanks and line breaks fill the budget; or one call, or one round of a list's items, is issued many
 times.
 Why: a model that attends to the wrong entries falls into loops, and a loop costs the whole budget.
 It must stay collapsed to the end: songs, tables and logs repeat and recover.

@@ -1,7 +1,8 @@
 """Control tokens of a chat template in the text.
 
 Seen: begin- and end-of-sentence tokens, role and turn markers, fill-in-the-middle tokens, of
-DeepSeek's or anybody else's template, whole or cut, outside code, in text or in arguments.
+DeepSeek's or anybody else's template, whole or cut, outside code, in text or in arguments; the next
+turns of the conversation, spelt out behind the answer.
 Why: the server strips them; where they show, the model fell out of its template. A
 begin-of-sentence token in mid-answer is the mark of a cache that answers with position zero.
 Confirm: request `skip_special_tokens: false` at temperature 0 and look at what stands around it.

@@ -3,8 +3,8 @@
 Seen: words of several writing systems spliced into one sentence, replacement characters and
 mojibake, control or unassigned characters, runs of unrelated symbols, sentence fragments and word
 pieces that no grammar allows, letters where their script forbids them or where no language strings
-them together, ideographs and syllables that nobody writes, the words of the request misspelt in a
-call.
+them together, ideographs and syllables that nobody writes, words doubled one after another, English
+without its blanks, the words of the request misspelt in a call and names altered in it.
 Why: attention that reads wrong entries, or a broken detokenizer, degrades words first.
 Confirm: repeat the request at temperature 0, alone: a model fault comes back, a cache fault does
 not.

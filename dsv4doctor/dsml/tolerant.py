@@ -63,7 +63,7 @@ _TAG = re.compile(
 # A bar lost on one side, or letters torn out of the marker before an element's name; behind a bar
 # that tables have too (`| XML | parameter |`) only where the tag goes on.
 _LOST_BAR = re.compile(
-    rf"{_LT}\s?/?\s?DSML\s?(?:{_BAR}|{_NAME}\b)|{_WIDE_BAR}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
+    rf"{_LT}\s?/?\s?DSML\s?(?:{_BAR}|[:_.-]?\s?{_NAME}\b)|{_WIDE_BAR}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
     rf"(?<![A-Za-z])(?:DS|S)?ML\s?{_WIDE_BAR}{{1,3}}\s?{_NAME}\b|"
     rf"(?<![A-Za-z])(?:DS|S)?ML{_BAR}{{1,3}}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
     rf"{_LT}\s?/?\s?{_BAR}{{1,3}}\s?{_NAME}\b\s?(?:{_GT}|name=)|"
