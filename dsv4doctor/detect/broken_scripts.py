@@ -16,7 +16,7 @@ from dsv4doctor.detect.lands import named_lands
 from dsv4doctor.detect.listing import speaks_of_words
 from dsv4doctor.detect.quoting import NOWHERE, quoted_spans
 from dsv4doctor.detect.request import speaks_of_languages
-from dsv4doctor.detect.scripts import Splice, families_in, is_commented, letters_of, splices
+from dsv4doctor.detect.scripts import Splice, families_in, is_among_its_own, letters_of, splices
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.wedges import wedges
 
@@ -45,6 +45,9 @@ _CARRIES_TWO_BYTES = 0.5
 _CARRIES_THREE_BYTES = 0.35
 # A language named this near a foreign word explains it.
 _NAMED_WITHIN = 48
+# Ranges of letters, as a class of characters has them; so many near a letter, and how near.
+_RANGE = regex.compile(r"[^\W\d_a-zA-Z]-[^\W\d_a-zA-Z]")
+_MIN_RANGES, _RANGES_WITHIN = 3, 40
 
 
 def broken_scripts(subject: Subject, prose: str) -> str | None:
@@ -57,7 +60,8 @@ def broken_scripts(subject: Subject, prose: str) -> str | None:
         for s in every
         if not _is_letter(s)
         and not speaks_of_languages(around(prose, s.start, s.end))
-        and not is_commented(prose, s)
+        and not is_among_its_own(prose, s)
+        and not _is_range(prose, s)
     )
     families = _broken_by(subject, prose, carrier, found) if found else set[str]()
     if not families and (alone := _wedged(subject, prose, every) or _joined(subject, prose, every)):
@@ -79,7 +83,9 @@ def _wedged(subject: Subject, prose: str, every: tuple[Splice, ...]) -> tuple[Sp
     return tuple(
         s
         for s in found
-        if not quoted.covers(s.start) and not speaks_of_languages(_line_around(prose, s))
+        if not quoted.covers(s.start)
+        and not speaks_of_languages(_line_around(prose, s))
+        and not is_among_its_own(prose, s)
     )
 
 
@@ -100,6 +106,12 @@ def _line_around(prose: str, splice: Splice) -> str:
     start, end = splice.start, splice.end
     before = prose[max(0, start - _NAMED_WITHIN) : start].rpartition("\n")[2]
     return before + prose[start : end + _NAMED_WITHIN].partition("\n")[0]
+
+
+def _is_range(prose: str, splice: Splice) -> bool:
+    """True in a class of characters: `[ؠ-يٮٯٱ-ۓەۥ]`."""
+    start, end = max(0, splice.start - _RANGES_WITHIN), splice.end + _RANGES_WITHIN
+    return len(_RANGE.findall(prose, start, end)) >= _MIN_RANGES
 
 
 def _is_letter(splice: Splice) -> bool:

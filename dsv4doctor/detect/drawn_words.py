@@ -20,8 +20,9 @@ from dsv4doctor.detect.letters import LONGEST, SHORTEST, letter_of, likelihood
 _WORD = re.compile(
     rf"(?<!\S)[(\"'«“‘\[¿¡]{{0,2}}([^\W\d_]{{{SHORTEST},{LONGEST}}})(?=[.,;:!?)\"'»’”\]…]{{0,3}}(?!\S))"
 )
-# Sighs and shouts: `öljhhhétek`.
+# Sighs and shouts, which come by twos: `öljhhhétek... vághhhjátok`.
 _DRAWN_OUT = re.compile(r"(.)\1\1")
+_SHOUTS = 2
 # Rows that are low and explained are looked at no further than this.
 _MOST_CHECKED = 64
 # Genes, hexadecimal digits and sighs have fewer letters than this.
@@ -107,7 +108,7 @@ def _by_script(text: str, start: int, end: int) -> dict[str, list[_Word]]:
     rows: dict[str, list[_Word]] = {}
     for match in _WORD.finditer(text, start, end):
         score, letter = likelihood(match[1]), letter_of(match[1][0])
-        if score is not None and letter is not None and not _DRAWN_OUT.search(match[1]):
+        if score is not None and letter is not None:
             word = _Word(match.start(1), match.end(1), match[1], score)
             rows.setdefault(letter[0], []).append(word)
     return rows
@@ -149,6 +150,8 @@ def _is_explained(text: str, found: Sequence[_Word], row: _Row, prompt: str) -> 
     """True for a list, a code of few letters, words of the request and talk about ciphers."""
     words = [word.text.lower() for word in found]
     if len({*words}) < row.words or len({*"".join(words)}) < _LETTERS_OF_A_CODE:
+        return True
+    if sum(_DRAWN_OUT.search(word) is not None for word in words) >= _SHOUTS:
         return True
     unlikely = [word for word in found if word.score <= _UNLIKELY]
     if (

@@ -145,9 +145,9 @@ def _in_word(text: str, start: int, end: int) -> bool:
 
 
 def _is_torn(text: str, at: int, decoded: str) -> bool:
-    """True where the bytes would make one letter of another script in a word of Latin, as those of
-    `nejnížší` make one of Korean's."""
-    if len(decoded) > 1 or family_of(decoded) in _LATIN:
+    """True where the bytes would make one character of another script in a word of Latin, as those
+    of `nejnížší` make one of Korean's."""
+    if len(decoded) > 1 or not ("\u0370" <= decoded < "\u1e00" or family_of(decoded) not in _LATIN):
         return False
     return _in_word(text, at, at + len(decoded.encode()))
 

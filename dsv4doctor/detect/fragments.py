@@ -97,6 +97,7 @@ _BRACKET_REACH = 400
 _BRACKET = re.compile(r"[()\[\]{}]")
 # Characters around a find in which words of language and grammar say that words are shown there.
 _NAMED_WITHIN = 48
+_STATEMENT = re.compile(r"[ \t]*[A-Za-z][a-z]+--[ \t]*(?:\n|\Z)")
 # Letters of Esperanto, of which `tion` is a word.
 _ESPERANTO = re.compile("[ĉĝĥĵŝŭ]")
 # Lines that begin with so many characters alike are copies.
@@ -318,7 +319,12 @@ def _foreign(text: Text) -> Iterator[_Odd]:
             kind = TONGUES if len(clause) >= LEAST_TONGUES else TONGUE
             if len(clause) == 2 and are_of_two(*words):
                 kind = TONGUE_PAIR
-            yield from ((start, end, kind) for start, end in clause)
+            yield from ((s, e, kind) for s, e in clause if not _is_variable(prose, s, e))
+
+
+def _is_variable(prose: str, start: int, end: int) -> bool:
+    """True for `el` in `for el in row`."""
+    return prose.endswith("for ", 0, start) and prose.startswith(" in ", end)
 
 
 def _may_find(kind: Kind, prose: str, signs: frozenset[str]) -> bool:
@@ -343,8 +349,9 @@ def _found(kind: Kind, prose: str) -> Iterator[_Odd]:
 
 
 def _closes_a_rule(prose: str, at: int) -> bool:
-    """True where dashes opened the line that dashes end: `--BEGIN--`."""
-    return prose.startswith("--", prose.rfind("\n", 0, at) + 1)
+    """True where dashes opened the line that dashes end, `--BEGIN--`, and for a statement."""
+    line = prose.rfind("\n", 0, at) + 1
+    return prose.startswith("--", line) or _STATEMENT.match(prose, line) is not None
 
 
 def _is_torn(prose: str, at: int) -> bool:

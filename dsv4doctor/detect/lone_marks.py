@@ -60,6 +60,7 @@ _RUN = r",{2,}|_{3,}|;{2,}"
 _BLANK = re.compile(r"(?<!\S)_{3,}(?![^\s.,;:!?()\"'])")
 _MIN_BLANKS = 2
 _WORDS = BESIDE.replace(" ", "|")
+_NAMED_BEFORE = re.compile(r"(?<!\w)[^\w\s]{1,3} (?:and|or|und|oder|et|ou|y|e) \Z")
 _NAMED_TOO = re.compile(r" (?:and|or|und|oder|et|ou|y|e) [^\w\s]{1,3}(?!\S)")
 _KEY = re.compile(r"^[ \t]*[\w.]+ \Z", re.MULTILINE)
 # In a line and with one blank on each side: at a line's edge, or set off further, marks draw.
@@ -102,7 +103,7 @@ def lone_marks(prose: str) -> Iterator[tuple[int, int]]:
         if match.group() in CLOSERS and _ARTICLE.search(prose[max(0, start - _REACH) : start]):
             continue
         # "between } and )"
-        if _NAMED_TOO.match(prose, end):
+        if _NAMED_TOO.match(prose, end) or _NAMED_BEFORE.search(prose, max(0, start - 12), start):
             continue
         # `for (const { name } of list)`
         if match.group() in _UNPACKED and prose.startswith(" of ", end):

@@ -89,11 +89,12 @@ PAIR_KINDS = (
         r"|(?<=\|)[)\]}]+--? (?:[a-z]+ )?(?=\|)"
         r"|(?<=\| )[(\[{] [a-z]{2,}(?= \|)",
     ),
-    # `tion` is a word of Esperanto, never without another before it.
+    # `tion` is a word of Esperanto, never without another before it; dictionaries have endings with
+    # their sounds behind them.
     _kind(
         "suffix",
         1.1,
-        rf"(?:^|(?<=[\w,;)}}>|-] ))(?<!ĉi )(?<!pri )(?:{_any(SUFFIXES)})(?=[ \n]|\Z)",
+        rf"(?:^|(?<=[\w,;)}}>|-] ))(?<!ĉi )(?<!pri )(?:{_any(SUFFIXES)})(?=[ \n]|\Z)(?! /)",
         cap=4,
     ),
 )

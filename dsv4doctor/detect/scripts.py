@@ -74,6 +74,10 @@ _PHONETIC_GREEK = frozenset("βθχλ")
 _PHONETIC = regex.compile("[\u0250-\u02ff]")
 _WORD_REACH = 12
 # What begins a comment; `#` at the head of a line begins a heading too.
+_LONGEST_PART = 400
+# What opens a string or the text of an element, the last one before a word, and what closes it.
+_OPENED = regex.compile(r"([\"'`>])[^\"'`<>]*\Z")
+_CLOSERS = {'"': '"', "'": "'", "`": "`", ">": "<"}
 _COMMENT = regex.compile(r"(?<!:)//|/\*|<!--|[ \t]#+ ")
 
 
@@ -177,17 +181,26 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
     return carrier, tuple(found)
 
 
-def is_commented(text: str, splice: Splice) -> bool:
-    """True in a comment behind code, or an indented one, that is written in the splice's family:
-    the names in it are what is foreign there."""
-    line = text.rfind("\n", 0, splice.start) + 1
-    end = text.find("\n", splice.end)
-    opened = _COMMENT.search(text, line, splice.start)
-    if opened is None:
+def is_among_its_own(text: str, splice: Splice) -> bool:
+    """True in a comment behind code, in a string or in an element of HTML that is written in the
+    splice's family: the names in it are what is foreign there."""
+    line = max(text.rfind("\n", 0, splice.start) + 1, splice.start - _LONGEST_PART)
+    end = text.find("\n", splice.end, splice.end + _LONGEST_PART)
+    rest = text[splice.end : end if end >= 0 else splice.end + _LONGEST_PART]
+    before = text[line : splice.start]
+    if (comment := _COMMENT.search(before)) and _is_mostly(
+        splice.family, before[comment.end() :] + text[splice.start : splice.end] + rest
+    ):
+        return True
+    opened = _OPENED.search(before)
+    if opened is None or (closed := rest.find(_CLOSERS[opened[1]])) < 0:
         return False
-    comment = text[opened.end() : end if end >= 0 else len(text)]
-    own = letters_of({splice.family}, comment) * _weight(splice.family)
-    return own > letters_of({"Latin"}, comment)
+    part = before[opened.end(1) :] + text[splice.start : splice.end] + rest[:closed]
+    return _is_mostly(splice.family, part)
+
+
+def _is_mostly(family: str, part: str) -> bool:
+    return letters_of({family}, part) * _weight(family) > letters_of({"Latin"}, part)
 
 
 def _weight(family: str) -> int:

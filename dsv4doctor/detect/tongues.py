@@ -24,7 +24,7 @@ _OF_TWO = 2
 _SHORT, _LONG = 3, 4
 _WORD = re.compile(r"\S+")
 # What ends a clause, after a word; and what begins a quotation.
-_ENDS = frozenset(".,;:!?\"'”»’")
+_ENDS = frozenset(".,;:!?|\"'”»’")
 _CELL = "|"
 _OPENS = frozenset("\"'“«‘„")
 

@@ -28,7 +28,7 @@ af de en nl: was
 af de pl sk: nie
 af ca en es fr hu li nl: van
 af en is li nl zh: of
-af fur ku li nl: te
+af ca cs es fr fur gl hr hu ia it ku li nl oc pl pt ro: te
 af nl: voor
 an ast br ca cy es fr fur gl ia it lv nds oc ro: un
 an ast ca da en eo es fr fur ga gl hu ia ku li nds nl no oc pt ro sc sv tr: de
@@ -57,7 +57,7 @@ ca cs da de en eo es et eu fi fr ga hr hu id it lg nl no pl pt ro sk sl sv tr vi
 ca de: eines
 ca de fr fur nds wa: des
 ca fr: nous
-crh cs ku tr: ve
+crh cs es ku tr: ve
 bs crh hr id ms nl sl tr uz: dan
 crh pl tr: ile
 cs da de en es et fi fr ga id it nl pl pt sv tr zh: if

@@ -294,6 +294,29 @@ STAYS_QUIET = {
         "Logitech Ultra-X Keyboard with some more keys\nმრავალენოვანი, პირველი ნაწილი",
         prompt="ok?",
     ),
+    "two languages beside a bar": reply(
+        "they are denied| * les joueurs peuvent écrire des sorts qu'ils ne peuvent lancer\n"
+        " * players can't write spells they are denied| * les joueurs ne peuvent pas écrire de sort qu'ils ne peuvent pas lancer"
+    ),
+    "an ending with its sound": reply("th //-θ// <suffix>\n, , 目\nused to form the ordinal numeral\ntion //-tʃən// //-ʃən// <suffix>\n化\nproducing a noun", prompt="ok?"),
+    "a caption in chinese": reply(
+        '<div class="figure">\n  <p class="title">\n    <strong>图\xa06.11.\xa0以RGBA的模式打开图片Wilber</strong>\n  </p>\n</div>', prompt="ok?"
+    ),
+    "strings in chinese": reply(
+        "locale_dict = {\n  'merge_lora': {'label': {'zh': '合并LoRA', 'en': 'Merge LoRA'}},\n  'info': {'zh': 'LoRA合并的路径在填入的checkpoint同级目录，"
+        "请查看运行时log获取更具体的信息'},\n  'target': {'zh': 'Target模块参数', 'en': 'Tuner modules params'},\n}", prompt="ok?"
+    ),
+    "greek misspelt once and copied": reply("Δε βεθηκαν kvtml αρχεία.\nΔε βεθηκαν αρχεία θεμάτων.\nΝορβηγικά αρχεία δεδομένων", prompt="ok?"),
+    "interlingua": reply("Iste modulo permitte te de seliger ubi in le systema de file le files sur tu scriptorio deberea esser immagazinate."),
+    "points behind a blank that does not break": reply("Sádde vástádusa čujuhussii\xa0…\nVástit &siterenkeahttá\xa0…\nVástit &buohkaide\xa0…\n", prompt="ok?"),
+    "a step on a line of its own": reply("if (line ~ /}/) {\n\t    indent--\n\n\t    if (indent == 0) {\n\t\tif (0) {\n\t\t    printf \"shift '\" shift   \"' ='\"\n"),
+    "a class of characters": reply(
+        None, call("write_file", {"path": "a.js", "content": 'e=[new RegExp("[A-Za-zªµºÀ-ÖØ-öա-ևא-תװ-׳ؠ-يٮٯٱ-ۓەۥۦۮۯۺ-ۼۿܐܒ-ܯݍ-ޥޱߊ-ߪߴߵߺࠀ-ࠕࠚࠤࠨࡀ-ࡘऄ-हऽॐक़-ॡॱ-ॷ]")]'}),
+        prompt="Write the file.",
+    ),
+    "brackets named in a comment": reply("    # But I made sure that it does not include ), ] and } in the URL.\n    flags=re.UNICODE | re.IGNORECASE,\n)\n"),
+    "variables of a loop": reply("def strip_strings(els: list[str]) -> list[str]:\n    return [el.strip() for el in els if len(el.strip()) > 0]\n\n"),
+    "spanish that has turkish words": reply("Si no ve el correo electrónico en los próximos minutos, ¡revise su bandeja de entrada!"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
