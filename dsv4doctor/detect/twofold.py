@@ -14,6 +14,8 @@ from dsv4doctor.detect.subject import Subject, Text
 _MIN_CHARS = 80
 _MIN_WORDS = 12
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_SENTENCE_ENDS = re.compile(r"[.!?。！？\n:：]+(?:\s|\Z|(?<=[。！？\n]))")
+_MIN_SENTENCES = 2
 # The same in scripts that write without blanks, where a character says as much as three.
 _MIN_DENSE = 24
 _DENSE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -49,7 +51,10 @@ def given_twice(subject: Subject, text: Text) -> str | None:
 
 
 def _says_much(passage: str) -> bool:
-    """True for prose: outlines, rows and refrains are made of a few words again and again."""
+    """True for prose of several sentences: outlines, rows and refrains are made of a few words
+    again and again, and one sentence is said twice for emphasis."""
+    if len(_SENTENCE_ENDS.findall(passage)) < _MIN_SENTENCES:
+        return False
     if len(set(_DENSE.findall(passage))) >= _MIN_DENSE:
         return True
     return len(passage) >= _MIN_CHARS and len(set(_WORD.findall(passage))) >= _MIN_WORDS
