@@ -21,10 +21,11 @@ _IN_CODE = (
 _CODE_WORD = re.compile(rf"(?<!\w)(?:{'|'.join(word.strip() for word in _IN_CODE)})(?= )")
 # Words that people do write twice.
 _EMPHATIC = (
-    "that|had|bye|so|very|no|yes|ha|hi|oh|do|is|it|her|his|really|never|many|far|long|more|much|now|"
-    "again|blah|knock|tick|die|das|sie|vous|nous|muy|molto|wow|hey|come|go|well|there|you"
+    "that had bye so very no yes ha hi oh do is it her his really never many far long more much now"
+    " again blah knock tick die das sie vous nous muy molto wow hey come go well there you"
 )
-_TWICE = re.compile(rf"(?<![\w-])(?!(?i:{_EMPHATIC})\b)([^\W\d_]{{2,24}}) \1(?![\w-])")
+_SAID_TWICE = frozenset(_EMPHATIC.split())
+_TWICE = re.compile(r"(?<![\w-])([^\W\d_]{2,24}) \1(?![\w-])")
 # The same small word twice, as codes have it: `neighbours.codes_of`.
 _TWO_OF_A_CODE = re.compile(rb"([^\0])\1", re.DOTALL)
 # How many different ones within how many characters are no slips.
@@ -34,6 +35,8 @@ _MIN_PROSE, _PROSE_WINDOW = 4, 240
 
 def doubled_words(text: Text) -> tuple[str, int, int] | None:
     """Which text (`text.text` or its prose) holds them, and where; None where they are too few."""
+    if not text.words.doubled and not text.code:
+        return None
     if (text.in_call or text.code) and holds_any(text.text, _IN_CODE):
         every = _CODE_WORD.finditer(text.text)
         found = (m for m in every if text.in_call or text.code.covers(m.start()))
@@ -42,7 +45,9 @@ def doubled_words(text: Text) -> tuple[str, int, int] | None:
     # Where small words come twice, others do.
     if text.in_call or not text.words.odd or not _TWO_OF_A_CODE.search(text.codes):
         return None
-    place = _crowd(_TWICE.finditer(text.prose), _MIN_PROSE, _PROSE_WINDOW)
+    every = _TWICE.finditer(text.prose)
+    found = (m for m in every if m[1].lower() not in _SAID_TWICE)
+    place = _crowd(found, _MIN_PROSE, _PROSE_WINDOW)
     return (text.prose, *place) if place else None
 
 

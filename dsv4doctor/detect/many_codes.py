@@ -39,18 +39,24 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 _ALL_BITS = (1 << 64) - 1
 _ONLY_LONGER = 256
 _NEW_LINE = 0x0A
+_LETTERS = 26
 # Fewer characters than this are not worth the arrays.
 _MIN_CHARS = 3000
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the small words of a text say: their codes (`neighbours.codes_of`), whether an odd pair
-    is among them (`holds_odd_pair`), and where they clash (`clashes.clashes`)."""
+    """What the words of a text say.
+
+    The small ones' codes (`neighbours.codes_of`), whether an odd pair is among them
+    (`holds_odd_pair`), where they clash (`clashes.clashes`), and whether a word that begins with a
+    letter of ASCII may come twice in a row.
+    """
 
     codes: bytes
     odd: bool
     clashes: Sequence[Stretch]
+    doubled: bool
 
     @property
     def may_tell(self) -> bool:
@@ -61,7 +67,13 @@ class Words:
 def words_of(text: str) -> Words:
     """What the small words of one text say."""
     codes = codes_of(text)
-    return Words(codes, holds_odd_pair(codes), tuple(clashes(text, codes)))
+    words = text.split()
+    doubled = any(a == b and _is_letter(a[0]) for a, b in pairwise(words))
+    return Words(codes, holds_odd_pair(codes), tuple(clashes(text, codes)), doubled)
+
+
+def _is_letter(char: str) -> bool:
+    return char.isascii() and char.isalpha()
 
 
 def words_of_all(texts: Sequence[str], signs: Sequence[frozenset[str]]) -> list[Words]:
@@ -69,12 +81,12 @@ def words_of_all(texts: Sequence[str], signs: Sequence[frozenset[str]]) -> list[
     if sum(map(len, texts)) < _MIN_CHARS:
         return list(map(words_of, texts))
     raws = [_plainly_parted(text, s) for text, s in zip(texts, signs, strict=True)]
-    every, clashing = _codes_and_clashes(raws)
+    every, clashing, doubled = _codes_and_clashes(raws)
     odd = [SUFFIX in codes for codes in every]
     # An unknown word parts them: it is in no row.
     for row in set(odd_rows(b"\0".join(every))):
         odd = [told or row in codes for told, codes in zip(odd, every, strict=True)]
-    words = [Words(*each) for each in zip(every, odd, clashing, strict=True)]
+    words = [Words(*each) for each in zip(every, odd, clashing, doubled, strict=True)]
     # A word with NUL has the key of the same word without it.
     for number, raw in enumerate(raws):
         if b"\0" in raw:
@@ -90,7 +102,10 @@ def _plainly_parted(text: str, signs: frozenset[str]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _codes_and_clashes(raws: Sequence[bytes]) -> tuple[list[bytes], list[list[Stretch]]]:
+def _codes_and_clashes(
+    raws: Sequence[bytes],
+) -> tuple[list[bytes], list[list[Stretch]], list[bool]]:
+    """Each text's codes, clashes and whether words come twice."""
     import numpy as np
 
     joined = b" " + b" ".join(raws) + b" " * (_KEY + 1)
@@ -117,7 +132,12 @@ def _codes_and_clashes(raws: Sequence[bytes]) -> tuple[list[bytes], list[list[St
         number = int(np.searchsorted(bounds, first, "right")) - 1
         row = (starts[first] - begins[number], stops[last] - begins[number])
         clashing[number].append(_characters(raws[number], row))
-    return [every[a:b] for a, b in pairwise(bounds.tolist())], clashing
+    # Letters of both cases differ in one bit.
+    again = (keys[1:] == keys[:-1]) & ((raw[starts[1:]] | 0x20) - np.uint8(ord("a")) < _LETTERS)
+    doubled = [False] * len(raws)
+    for number in set((np.searchsorted(bounds, again.nonzero()[0], "right") - 1).tolist()):
+        doubled[number] = True
+    return [every[a:b] for a, b in pairwise(bounds.tolist())], clashing, doubled
 
 
 def _clauses(raw: Any, starts: Any, stops: Any, bounds: Any) -> Any:

@@ -25,6 +25,15 @@ _AFTER_OPERATOR = ("of", "the", "which", "to", "then", "und", "was", "were", "wi
 _IN_CELL = ("of", "were", "then", "and", "the", "to", "was", "which", "by")
 
 
+# What stands before is looked at behind the word, so that the search can look for its first letter.
+_PREPOSITION = r"{0}(?<![\w-]{0})(?<!\ba {0})"
+_AGAIN = r"{0}(?<![\w'-]{0}) {0}"
+
+
+def _each(pattern: str, words: tuple[str, ...]) -> str:
+    return "|".join(map(pattern.format, words))
+
+
 def _any(words: tuple[str, ...]) -> str:
     return "|".join(words)
 
@@ -73,13 +82,13 @@ PAIR_KINDS = (
     _kind(
         "preposition",
         0.9,
-        rf"(?<![\w-])(?<!\ba )(?:{_any(_PREPOSITIONS)}) "
+        rf"(?:{_each(_PREPOSITION, _PREPOSITIONS)}) "
         rf"(?:{_any(_NEVER_AFTER_PREPOSITION)})(?![\w'’.-])",
     ),
     _kind(
         "twice",
         0.7,
-        rf"(?<![\w'-])(?P<again>{_any(NEVER_TWICE)}) (?P=again)(?![\w'-])",
+        rf"(?:{_each(_AGAIN, NEVER_TWICE)})(?![\w'-])",
     ),
     _kind("operator", 0.8, rf"[=+<>&*](?<=\w .)[=+<>&*]* (?:{_any(_AFTER_OPERATOR)})(?= )"),
     _kind(

@@ -42,6 +42,7 @@ def test_many_texts_have_the_codes_of_each(seed: int) -> None:
     for text, words in zip(many, every, strict=True):
         assert words.codes == codes_of(text), text
         assert words.odd == words_of(text).odd, text
+        assert words.doubled or not words_of(text).doubled, text
         assert tuple(words.clashes) == words_of(text).clashes, text
         assert not words.clashes or may_switch(words.codes), text
 
@@ -87,3 +88,15 @@ def test_the_lines_of_a_clash_are_told_in_characters() -> None:
         [],
         ["the und of — für mit"],
     ]
+
+
+def test_a_word_that_comes_twice_is_told_of_its_own_text() -> None:
+    many = ["the cat sat on a mat"] * 200 + [
+        "the cat cat sat",
+        "cat",
+        "cat 1 1 ; ;",
+        "x \x00 Ab Ab",
+    ]
+    every = words_of_all(many, [signs_of(text) for text in many])
+    assert [words.doubled for words in every] == [False] * 200 + [True, False, False, True]
+    assert [words_of(text).doubled for text in many[200:]] == [True, False, False, True]
