@@ -93,7 +93,7 @@ def test_the_lines_of_a_clash_are_told_in_characters() -> None:
 def test_a_word_that_comes_twice_is_told_of_its_own_text() -> None:
     many = ["the cat sat on a mat"] * 200 + [
         "the cat cat sat",
-        "cat",
+        "dog",
         "cat 1 1 ; ;",
         "x \x00 Ab Ab",
     ]
