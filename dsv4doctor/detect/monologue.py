@@ -35,7 +35,7 @@ _CONDITION = re.compile(
 _SELF_TALK = re.compile(
     r"\b(?:i (?:need to|should|must|have to|could|will)|let me|let's|we (?:need to|should|must)|wait,|hmm|i'll|now i)\b"
     r"|我(?:需要|应该|應該|得|要|可以|先|来|來)|让我|讓我|必要がある|しよう|нужно|надо|je (?:ne )?dois|il (?:me|nous) faut|debo|tengo que|necesito"
-    r"|ich (?:muss|sollte|brauche|darf)|(?<!é )(?<!ser )(?<!for )preciso\b|devo|dovrei|ik moet|muszę|powinienem|\w+m[ae]l[ıi]y[ıi]m|tôi (?:cần|nên|phải)|saya (?:perlu|harus)|أحتاج|عليّ أن",
+    r"|ich (?:muss|sollte|brauche|darf)|(?<!é )(?<!ser )(?<!for )preciso\b|devo|dovrei|ik moet|muszę|powinienem|m[ae]l[ıi]y[ıi]m\b|tôi (?:cần|nên|phải)|saya (?:perlu|harus)|أحتاج|عليّ أن",
     re.IGNORECASE,
 )
 # One of these is in everything that `_THE_USER` matches; beside them, two letters that it takes for
