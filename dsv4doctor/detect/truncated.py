@@ -63,6 +63,13 @@ _NEVER_LAST = re.compile(
 _OPEN_BRACKET = re.compile(r"(?:\S+ ){6}.*\w \([A-Za-z][^()]{8,}[a-z]$")
 # A bracket that opens, and nothing in it: in a language that does not end its jokes with one.
 _OPENED = re.compile(r"(?:\S+ ){4}[^\u0400-\u04ff]*\w \($")
+# A line of prose up to a tick: several words, and none of the marks of code, whose templates and
+# comments open with ticks too.
+_CODE = re.compile(r"`[^`]*`")
+_PROSE_TO_TICK = re.compile(
+    r"(?=(?:\W*[^\W\d_]{2,}\W+){4}|.*[\u3040-\u30ff\u3400-\u9fff]{6})[^`=;{}#\\<>|$]+ \(?`"
+)
+# Requests and texts that name the mark itself.
 _SPEAKS_OF_TICKS = re.compile(
     r"tick\b|ticks\b|grave|accent|quot|bracket|parenthes|character|symbol|key\b", re.IGNORECASE
 )
@@ -155,7 +162,9 @@ def _opens_nothing(text: str) -> bool:
     end = text[-1:]
     if end == "`":
         line = text[text.rfind("\n") + 1 :]
-        return line[-2:-1] in (" ", "(") and line.count("`") % 2 == 1 and len(line) > _MIN_WORDS
+        return (
+            line.count("`") % 2 == 1 and _PROSE_TO_TICK.fullmatch(_CODE.sub("x", line)) is not None
+        )
     if end == "(":
         return "\n" not in text and text[0].isupper() and _OPENED.match(text) is not None
     if end not in (".", ")") or not (item := _EMPTY_ITEM.search(text, max(0, len(text) - 16))):
