@@ -67,7 +67,7 @@ _OPENED = re.compile(r"(?:\S+ ){4}[^\u0400-\u04ff]*\w \($")
 # comments open with ticks too.
 _CODE = re.compile(r"`[^`]*`")
 _PROSE_TO_TICK = re.compile(
-    r"(?=(?:\W*[^\W\d_]{2,}\W+){4}|.*[\u3040-\u30ff\u3400-\u9fff]{6})[^`=;{}#\\<>|$]+ \(?`"
+    r"(?=\W*(?:[^\W\d_]{2,}\W+){4}|.*[\u3040-\u30ff\u3400-\u9fff]{6})[^`=;{}#\\<>|$]+ \(?`"
 )
 # Requests and texts that name the mark itself.
 _SPEAKS_OF_TICKS = re.compile(
