@@ -91,8 +91,8 @@ ALSO = {
     " ni bin ist war wider also bei nun ya mi ha et al via per ex de la le en du a do no on im"
     " plus",
     "fr": "sur par car or on des ses mes son main pour ni van te",
-    "de": "da am an in im so war also ja per pro will man",
-    "nl": "wie al los man na les som",
+    "de": "da am an in im so war also ja per pro will man las",
+    "nl": "wie al los man na les som las",
     "sv": "se ser om by",
     "da": "by",
     "no": "by si",

@@ -323,8 +323,9 @@ def _foreign(text: Text) -> Iterator[_Odd]:
 
 
 def _is_variable(prose: str, start: int, end: int) -> bool:
-    """True for `el` in `for el in row`."""
-    return prose.endswith("for ", 0, start) and prose.startswith(" in ", end)
+    """True for `el` in `for el in row` and in `var el = row`."""
+    named = prose.endswith("for ", 0, start) and prose.startswith(" in ", end)
+    return named or prose.startswith(" = ", end)
 
 
 def _may_find(kind: Kind, prose: str, signs: frozenset[str]) -> bool:

@@ -65,7 +65,7 @@ _NAMED_TOO = re.compile(r" (?:and|or|und|oder|et|ou|y|e) [^\w\s]{1,3}(?!\S)")
 _KEY = re.compile(r"^[ \t]*[\w.]+ \Z", re.MULTILINE)
 # In a line and with one blank on each side: at a line's edge, or set off further, marks draw.
 _ALONE = re.compile(rf"(?<=\S )(?:{_MARK}|{_RUN})(?= \S| ?\Z)")
-_AFTER = re.compile(rf" (?:(?:{_WORDS})(?![\w'’])|[a-z]{{2,}}--?(?=\s))")
+_AFTER = re.compile(rf" (?:(?:{_WORDS})(?![\w'’(])|[a-z]{{2,}}--?(?=\s))")
 # One of two marks side by side that code has never beside another.
 _AFTER_ODD = re.compile(rf" (?:{_MARK}|{_RUN})(?= [^\W\d_])")
 _ODD_MARKS = (",-", ",,", "___", ");")
@@ -104,6 +104,9 @@ def lone_marks(prose: str) -> Iterator[tuple[int, int]]:
             continue
         # "between } and )"
         if _NAMED_TOO.match(prose, end) or _NAMED_BEFORE.search(prose, max(0, start - 12), start):
+            continue
+        # `if { case $x in a) true;; esac; }; then`
+        if match.group() == "};" and prose.startswith(" then", end):
             continue
         # `for (const { name } of list)`
         if match.group() in _UNPACKED and prose.startswith(" of ", end):

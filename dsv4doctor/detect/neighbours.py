@@ -25,8 +25,8 @@ from dsv4doctor.detect.tongues import classes
 # Words that nobody writes twice in a row.
 NEVER_TWICE = (
     "the", "of", "to", "by", "and", "is", "with", "for", "which", "so", "then", "minus", "und",
-    "mit", "von", "zum", "les", "dans", "pour", "avec", "los", "las", "una", "para", "della", "het",
-    "een", "och", "att", "oraz",
+    "mit", "von", "zum", "les", "dans", "pour", "avec", "los", "las", "una", "para", "della", "een",
+    "och", "att", "oraz",
 )  # fmt: skip
 ARTICLES = ("the", "a", "an")
 # What no noun phrase goes on with, as a token of its own.
@@ -254,6 +254,7 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
             named = _PARAMETER.search(text, max(0, start - _PARAMETER_REACH), start)
             is_listed = is_listed or index is not None or named is not None
             is_listed = is_listed or is_renamed(text, start) or _is_noun(text, match)
+            is_listed = is_listed or _is_variable(text, match)
             around = text[max(0, start - _SAID_WITHIN) : end + _SAID_WITHIN]
             if not is_listed and not _is_said_often(around, match[1], match[2]):
                 yield start, end
@@ -262,6 +263,15 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
 def _is_noun(text: str, match: re.Match[str]) -> bool:
     """True where one of a pair's words is English, and a noun there."""
     return any(is_english_noun(text, match.start(n), match[n]) for n in (1, 2))
+
+
+def _is_variable(text: str, match: re.Match[str]) -> bool:
+    """True where one of a pair's words is a variable: the text sets it, or goes through a row with
+    it, `for est in row`."""
+    if match[1] == "for" and text.startswith(" in ", match.end(2)):
+        return True
+    around = text[max(0, match.start() - _SAID_WITHIN) : match.end(2) + _SAID_WITHIN]
+    return any(re.search(rf"^[ \t]*{match[n]} = ", around, re.MULTILINE) for n in (1, 2))
 
 
 def _is_said_often(text: str, first: str, second: str) -> bool:

@@ -42,7 +42,7 @@ an ca en es et fi fur ga gd gl lg lv pt tr wa zh: no
 an cy en gd gl pt: os
 an en fr gd: has
 an en sq zh: it
-an es oc: las
+an de es nl oc: las
 ast br ca en eo es fur ia it nds nl oc ro wa: al
 ast ca da es fr nl wa: les
 ast ca eo es hu wa: el

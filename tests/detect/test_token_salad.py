@@ -317,6 +317,12 @@ STAYS_QUIET = {
     "brackets named in a comment": reply("    # But I made sure that it does not include ), ] and } in the URL.\n    flags=re.UNICODE | re.IGNORECASE,\n)\n"),
     "variables of a loop": reply("def strip_strings(els: list[str]) -> list[str]:\n    return [el.strip() for el in els if len(el.strip()) > 0]\n\n"),
     "spanish that has turkish words": reply("Si no ve el correo electrónico en los próximos minutos, ¡revise su bandeja de entrada!"),
+    "the map in dutch": reply("het\ntijdstip date find de naam van het bestand van de map las en de tijd dat\nhet het bestand probeert te lezen, dan wordt geen foutmelding\ngegeven."),
+    "a variable that is set": reply("\t// Create element\n\tvar el = $( this ),\n\t\toptions = $.extend( true, {}, o ),\n\t\tmode = $.effects.setMode( el, o.mode )"),
+    "a variable that is asked about": reply('    te = te.lower()\n    te = re.sub(r"[\\t ]*", ",", te)\n    if te not in CODINGS:\n        raise ValueError(f"unknown")'),
+    "a row gone through": reply("assert len(set(est.random_state for est in clf.estimators_)) == len(clf.estimators_)\nassert len(set(est.state for est in reg.estimators_))"),
+    "a command in braces": reply("      if { case $cc_basename in ifort*) true;; *) test \"$GCC\" = yes;; esac; }; then\n        :\n      else\n        ld_shlibs=no"),
+    "a call behind an arrow": reply(" * const seed = 0;\n * const count$ = one$.pipe(\n *   mergeScan((acc, one) => of(acc + one), seed),\n * );"),
     "value as the prompt gave it": reply(
         None, call("write_file", {"path": "a", "content": "北の港 три שלום नमस्ते"}),
         prompt="store `北の港 три שלום नमस्ते` in a",
