@@ -20,8 +20,8 @@ from dsv4doctor.detect.tongues_table import PARTS
 WINDOW_WORDS = 7
 # Foreign words that count where all of them are of one language: who speaks two mixes them.
 _OF_TWO = 2
-# Letters of the shorter and of the longer of two words that tell by themselves.
-_SHORT, _LONG = 3, 4
+# Letters of words that tell by themselves: `par` is a word of many languages.
+_LONG = 4
 _WORD = re.compile(r"\S+")
 # What ends a clause, after a word; and what begins a quotation.
 _ENDS = frozenset(".,;:!?|\"'”»’")
@@ -55,10 +55,7 @@ def languages_of(word: str) -> frozenset[str]:
 def are_of_two(first: str, second: str) -> bool:
     """True for two small words that no language shares, both too long for a word of many; of
     100,000 clean texts none has two such in a clause of a third language."""
-    shortest, longest = sorted((len(first), len(second)))
-    if shortest < _SHORT or longest < _LONG:
-        return False
-    return not _MASKS[first] & _MASKS[second]
+    return min(len(first), len(second)) >= _LONG and not _MASKS[first] & _MASKS[second]
 
 
 def classes() -> Iterator[tuple[frozenset[str], Iterable[str]]]:

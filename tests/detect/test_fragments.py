@@ -20,6 +20,7 @@ QUIET = {
     "a closer far behind": "Say which (of the many workers that the pool consists of) is the one that ran.",
     "Dutch": "Vanaf nu moet je dit steeds herhalen als je de tekst wilt zien, en nu je het weet ook elders.",
     "Czech": "Poslední den letních prázdnin sem se probudil jako domácí vězeň, on sám a ten přední.",
+    "Romanian": "Datele meta în sine nu par a fi licențiate sub o licență permisivă.",
     "a name": "For a name like von Braun or della Robbia, coming at the start of a sentence, see below.",
     "two languages": "He said that wir nicht weiter can do this, and that is what he meant.",
 }
