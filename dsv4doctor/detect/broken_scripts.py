@@ -17,6 +17,7 @@ from dsv4doctor.detect.listing import speaks_of_words
 from dsv4doctor.detect.quoting import NOWHERE, quoted_spans
 from dsv4doctor.detect.request import speaks_of_languages
 from dsv4doctor.detect.scripts import Splice, families_in, is_among_its_own, letters_of, splices
+from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.wedges import wedges
 
@@ -31,9 +32,8 @@ _SPLICES_ONE_FAMILY = 3
 _GLUED_ONE_FAMILY = 2
 # English function words (and a suffix piece) standing alone among ideographs: no loan words.
 _IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Extended_Pictographic}]"
-_STRAY = regex.compile(
-    rf"(?<={_IDEOGRAPH}[ ]?)(?:the|which|of|ing|tion|that|was|were|with)(?=[ ]?{_IDEOGRAPH})"
-)
+_STRAYS = ("the", "which", "of", "ing", "tion", "that", "was", "were", "with")
+_STRAY = regex.compile(rf"(?<={_IDEOGRAPH}[ ]?)(?:{'|'.join(_STRAYS)})(?=[ ]?{_IDEOGRAPH})")
 _MIN_STRAYS = 2
 # Letters of a family from which a text is written in it too.
 _ESTABLISHED = 120
@@ -52,7 +52,7 @@ _MIN_RANGES, _RANGES_WITHIN = 3, 40
 
 def broken_scripts(subject: Subject, prose: str) -> str | None:
     """What breaks into the prose, with the place; None for scripts that may be meant."""
-    if len(strays := _STRAY.findall(prose)) >= _MIN_STRAYS:
+    if holds_any(prose, _STRAYS) and len(strays := _STRAY.findall(prose)) >= _MIN_STRAYS:
         return f"English function words among ideographs: {strays[:4]}"
     carrier, every = splices(prose)
     found = tuple(
@@ -126,7 +126,7 @@ def established(prose: str, families: set[str]) -> set[str]:
 
 def is_at_home(subject: Subject, foreign: frozenset[str], prose: str) -> bool:
     """True where the one script beside Latin carries the text, or may be the person's own."""
-    if "CJK" in foreign and _STRAY.search(prose):
+    if "CJK" in foreign and holds_any(prose, _STRAYS) and _STRAY.search(prose):
         return False
     beyond = len(prose.encode("utf-8", "surrogatepass")) - len(prose)
     if foreign & _TWO_BYTES:
