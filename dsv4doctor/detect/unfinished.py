@@ -15,6 +15,8 @@ _TEX = re.compile(
     r"\\(?:frac|sqrt|sum|int|prod|cdot|times|left|pm|leq?|geq?|neq|approx|alpha|beta|gamma|delta|theta|lambda|mu|pi|rho|sigma|omega|"
     r"infty|text|math\w+|partial|nabla|lim|log|ln|sin|cos|tan|begin|vec|hat|bar|to|in)(?![A-Za-z])"
 )
+# What stands before a formula in a text that is no list of TeX's names.
+_WORDS = re.compile(r"[^\W\d_]{2,} [^\W\d_]+ [^\W\d_]{2,}")
 _FORMULAS = (("\\[", "\\]"), ("\\(", "\\)"), ("$$", "$$"))
 _SEPARATOR = re.compile(r"^\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$", re.MULTILINE)
 # A quotation after some words, of several, and no mark behind it.
@@ -108,8 +110,12 @@ def _stops_on_glue(line: str) -> bool:
     words = line.lower().split()
     if len(words) < _MIN_WORDS or words[-1] not in _EVERY_LAST:
         return False
+    # `da` ends Basque sentences and stands in them too: other words tell Portuguese.
+    others = {*words[:-1]} - {words[-1]}
     return any(
-        words[-1] in last and sum(word in last for word in words[:-1]) >= _MIN_GLUE
+        words[-1] in last
+        and not others.isdisjoint(last)
+        and sum(word in last for word in words[:-1]) >= _MIN_GLUE
         for last in _LAST.values()
     )
 
@@ -124,7 +130,7 @@ def _is_in_formula(tail: str) -> bool:
     for opener, closer in _FORMULAS:
         at = tail.rfind(opener)
         opened = tail.count("$$") % 2 == 1 if opener == closer else at > tail.rfind(closer)
-        if at >= 0 and opened and _TEX.search(tail, at):
+        if at >= 0 and opened and _WORDS.search(tail, 0, at) and _TEX.search(tail, at):
             return True
     return False
 
