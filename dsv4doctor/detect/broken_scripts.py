@@ -43,6 +43,9 @@ _ALPHABETS = frozenset({"Cyrillic", "Greek", "Georgian", "Armenian", "Hebrew", "
 _TWO_BYTES = frozenset({"Cyrillic", "Greek", "Arabic", "Hebrew", "Armenian", "Syriac", "Thaana"})
 _CARRIES_TWO_BYTES = 0.5
 _CARRIES_THREE_BYTES = 0.35
+# Foreign words that are looked at, at each end of a text with more: what surrounds one costs more
+# than finding it.
+_MOST_SPLICES = 500
 # A language named this near a foreign word explains it.
 _NAMED_WITHIN = 48
 # Ranges of letters, as a class of characters has them; so many near a letter, and how near.
@@ -55,6 +58,8 @@ def broken_scripts(subject: Subject, prose: str) -> str | None:
     if holds_any(prose, _STRAYS) and len(strays := _STRAY.findall(prose)) >= _MIN_STRAYS:
         return f"English function words among ideographs: {strays[:4]}"
     carrier, every = splices(prose)
+    if len(every) > 2 * _MOST_SPLICES:
+        every = every[:_MOST_SPLICES] + every[-_MOST_SPLICES:]
     found = tuple(
         s
         for s in every

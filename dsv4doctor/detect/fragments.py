@@ -294,7 +294,7 @@ def _by_the_words(text: Text) -> Iterator[_Odd]:
     """The finds of which the words' codes say whether they can be there."""
     prose, codes = text.prose, text.codes
     if text.words.odd:
-        for start, end in odd_pairs(prose):
+        for start, end in islice(odd_pairs(prose), _MAX_FOUND):
             first, second = map(spoken_by, prose[start:end].split())
             yield start, end, NEVER_TONGUES if first and second and not first & second else NEVER
     if holds_lone_mark(codes):

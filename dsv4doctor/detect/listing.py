@@ -15,6 +15,8 @@ _MIN_WORDS = 7
 _REACH = 120
 # A line of prose that goes on below it has some words, and no columns.
 _MIN_LINE_WORDS = 3
+# No entry of a list that is one word and numbers is longer.
+_LONGEST_ENTRY = 400
 _MOST_ROW_WORDS = 8
 _COLUMNS = re.compile(r"\S(?:  |\t)|\|")
 _RENAMED = re.compile(r"[,{] ?\w+ as [\w$]+ ?[,}]")
@@ -47,13 +49,15 @@ def in_order(prose: str, start: int, end: int) -> bool:
 
 def stands_alone(prose: str, at: int) -> bool:
     """True where the word at a place has its line to itself, but for numbers."""
-    words = [word for word in _line(prose, at).split() if not word.isdigit()]
-    return len(words) == 1
+    line = _line(prose, at)
+    if len(line) > _LONGEST_ENTRY:
+        return False
+    return sum(not word.isdigit() for word in line.split()) == 1
 
 
 def is_row(prose: str, at: int) -> bool:
     """True where the line of a place and one beside it are rows: short, with one first word."""
-    words = _line(prose, at).split()
+    words = _line(prose, at).split(None, _MOST_ROW_WORDS)
     if not 2 <= len(words) <= _MOST_ROW_WORDS:
         return False
     start = prose.rfind("\n", 0, at)
@@ -69,7 +73,8 @@ def goes_on(prose: str, at: int) -> bool:
     """True where the line break at a place is in running text, not between the rows of a list."""
     above, below = _line(prose, at), _line(prose, at + 1)
     return all(
-        len(line.split()) >= _MIN_LINE_WORDS and not _COLUMNS.search(line.strip())
+        len(line.split(None, _MIN_LINE_WORDS)) >= _MIN_LINE_WORDS
+        and not _COLUMNS.search(line.strip())
         for line in (above, below)
     )
 

@@ -7,7 +7,7 @@ codes of mixed letters pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -40,9 +40,21 @@ def latin_suspects(texts: Sequence[str]) -> list[list[int]]:
         places.append([max(0, at - begin - _BLOCK) for at in low if begin <= at < end])
         begin = end + _BLOCK
     return [
-        [at if len(raw) == len(text) else len(raw[:at].decode("utf-8", "ignore")) for at in found]
+        found if len(raw) == len(text) else list(_in_characters(raw, found))
         for text, raw, found in zip(texts, raws, places, strict=True)
     ]
+
+
+def _in_characters(raw: bytes, places: Sequence[int]) -> Iterator[int]:
+    """The whole characters before each place; the places ascend."""
+    before = count = 0
+    for place in places:
+        at = place
+        while at < len(raw) and raw[at] & 0xC0 == 0x80:
+            at -= 1
+        count += len(raw[before:at].decode("utf-8", "ignore"))
+        before = at
+        yield count
 
 
 def suspects(text: str, script: str) -> list[int]:

@@ -247,17 +247,26 @@ def odd_pairs(text: str) -> Iterator[tuple[int, int]]:
             text, max(0, match.start() - _ARTICLE_REACH), match.start()
         ):
             continue
-        if 0 < first < len(_NEVER_AFTER) and _CODES.get(match[2], 0) in _NEVER_AFTER[first]:
-            start, end = match.start(), match.end(2)
-            is_listed = _is_row_end(text, match.end(1)) or in_order(text, start, end)
-            index = _INDEX.search(text, max(0, start - _INDEX_REACH), start)
-            named = _PARAMETER.search(text, max(0, start - _PARAMETER_REACH), start)
-            is_listed = is_listed or index is not None or named is not None
-            is_listed = is_listed or is_renamed(text, start) or _is_noun(text, match)
-            is_listed = is_listed or _is_variable(text, match)
-            around = text[max(0, start - _SAID_WITHIN) : end + _SAID_WITHIN]
-            if not is_listed and not _is_said_often(around, match[1], match[2]):
-                yield start, end
+        is_odd = 0 < first < len(_NEVER_AFTER) and _CODES.get(match[2], 0) in _NEVER_AFTER[first]
+        if is_odd and not _is_meant(text, match):
+            yield match.start(), match.end(2)
+
+
+def _is_meant(text: str, match: re.Match[str]) -> bool:
+    """True where an odd pair is a turn of phrase, listed, numbered, a name or a noun; what costs
+    least is looked at first."""
+    start, end = match.start(), match.end(2)
+    around = text[max(0, start - _SAID_WITHIN) : end + _SAID_WITHIN]
+    return (
+        _is_said_often(around, match[1], match[2])
+        or _is_row_end(text, match.end(1))
+        or in_order(text, start, end)
+        or _INDEX.search(text, max(0, start - _INDEX_REACH), start) is not None
+        or _PARAMETER.search(text, max(0, start - _PARAMETER_REACH), start) is not None
+        or is_renamed(text, start)
+        or _is_noun(text, match)
+        or _is_variable(text, match)
+    )
 
 
 def _is_noun(text: str, match: re.Match[str]) -> bool:

@@ -6,6 +6,8 @@ mathematics."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from builders_detect import call, labels, reply
 
@@ -393,3 +395,15 @@ def test_quotation_marks_of_salad_quote_nothing() -> None:
 def test_a_short_quotation_of_damage_is_no_damage() -> None:
     text = 'The page shows "caf\ufffd" where it should show "café".'
     assert "token_salad" not in labels(reply(text, prompt="Why is the name broken on my page?"))
+
+
+@pytest.mark.parametrize("unit", ["the Okay, 的user ", "DSML的<｜", "\\frac f(ς", "die the ; "])
+def test_a_long_text_of_many_oddities_costs_no_more_a_character(unit: str) -> None:
+    def seconds(chars: int) -> float:
+        begin = time.process_time()
+        labels(reply("A " + unit * (chars // len(unit)), prompt="Say it."))
+        return time.process_time() - begin
+
+    seconds(1000)
+    # Eight times the text: what looks at all of it for each find costs over thirty times as much.
+    assert seconds(200_000) < 16 * seconds(25_000) + 0.5
