@@ -145,13 +145,7 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
     """
     if alone := _only_family(text):
         return alone, ()
-    runs = [
-        (match.start(), match.end(), family)
-        for match in _WORD.finditer(text)
-        if (family := family_of(text[match.start()])) is not None
-        and not _is_conversion(text, *match.span())
-    ]
-    runs = [piece for run in runs for piece in _split_by_family(text, *run)]
+    runs = _runs(text)
     weights = Counter[str]()
     for start, end, family in runs:
         weights[family] += (end - start) * _weight(family)
@@ -179,6 +173,17 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
             )
         )
     return carrier, tuple(found)
+
+
+def _runs(text: str) -> list[tuple[int, int, str]]:
+    """The words of a text, each with its family; those of two families in pieces."""
+    words = [
+        (match.start(), match.end(), family)
+        for match in _WORD.finditer(text)
+        if (family := family_of(text[match.start()])) is not None
+        and not _is_conversion(text, *match.span())
+    ]
+    return [piece for word in words for piece in _split_by_family(text, *word)]
 
 
 def is_among_its_own(text: str, splice: Splice) -> bool:

@@ -397,7 +397,7 @@ def test_a_short_quotation_of_damage_is_no_damage() -> None:
     assert "token_salad" not in labels(reply(text, prompt="Why is the name broken on my page?"))
 
 
-@pytest.mark.parametrize("unit", ["the Okay, 的user ", "DSML的<｜", "\\frac f(ς", "die the ; "])
+@pytest.mark.parametrize("unit", ["the Okay, 的user ", "[The user 廉价", "\\frac f(ς"])
 def test_a_long_text_of_many_oddities_costs_no_more_a_character(unit: str) -> None:
     def seconds(chars: int) -> float:
         begin = time.process_time()
@@ -405,5 +405,5 @@ def test_a_long_text_of_many_oddities_costs_no_more_a_character(unit: str) -> No
         return time.process_time() - begin
 
     seconds(1000)
-    # Eight times the text: what looks at all of it for each find costs over thirty times as much.
-    assert seconds(200_000) < 16 * seconds(25_000) + 0.5
+    # Eight times the text: what reads all of it again for each find takes over twenty times as long.
+    assert seconds(320_000) < 12 * seconds(40_000) + 0.5
