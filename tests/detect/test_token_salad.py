@@ -397,7 +397,7 @@ def test_a_short_quotation_of_damage_is_no_damage() -> None:
     assert "token_salad" not in labels(reply(text, prompt="Why is the name broken on my page?"))
 
 
-@pytest.mark.parametrize("unit", ["the Okay, 的user ", "[The user 廉价", "\\frac f(ς"])
+@pytest.mark.parametrize("unit", ["the Okay, 的user ", "\\frac f(ς"])
 def test_a_long_text_of_many_oddities_costs_no_more_a_character(unit: str) -> None:
     def seconds(chars: int) -> float:
         begin = time.process_time()
