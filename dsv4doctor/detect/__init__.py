@@ -22,7 +22,7 @@ from dsv4doctor.detect import (
 )
 from dsv4doctor.detect.detector import Detector, Seen
 from dsv4doctor.detect.primary import in_order
-from dsv4doctor.detect.subject import Subject, learn_codes
+from dsv4doctor.detect.subject import Subject, look_at_all
 from dsv4doctor.exchange import Exchange
 from dsv4doctor.finding import Evidence
 from dsv4doctor.label import Judgement, Label
@@ -66,14 +66,15 @@ def judge_all(exchanges: Sequence[Exchange]) -> list[Judgement]:
 def _symptoms_of_all(exchanges: Sequence[Exchange]) -> list[list[Seen]]:
     subjects = [Subject(exchange) for exchange in exchanges]
     if len(subjects) > 1:
-        learn_codes([text for subject in subjects for text in subject.texts])
+        look_at_all(subjects)
     every: list[list[Seen]] = [[] for _ in subjects]
     # Detector by detector, so that the code and the tables of one stay in the processor's caches.
-    replies = list(zip(subjects, every, strict=True))
-    calling = [reply for reply in replies if reply[0].calls]
+    replies = [(s, s.hints, seen) for s, seen in zip(subjects, every, strict=True)]
     for detector in DETECTORS:
-        for subject, seen in calling if detector.of_calls else replies:
-            seen.extend(detector.detect(subject))
+        detect, needed = detector.detect, detector.hints
+        for subject, hints, seen in replies:
+            if hints & needed:
+                seen.extend(detect(subject))
     return [in_order(seen) if seen else seen for seen in every]
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from dsv4doctor.canary import Canary, decode_canary, find_canaries
 from dsv4doctor.detect.detector import Detector, Seen
+from dsv4doctor.detect.hints import PLANTED
 from dsv4doctor.detect.subject import Call, Subject, strings_in
 from dsv4doctor.label import Label
 
@@ -163,4 +164,5 @@ DETECTOR = Detector(
     label=Label.CANARY_MISMATCH,
     summary="a well-formed reply without the value that was planted for it",
     detect=detect,
+    hints=PLANTED,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from dsv4doctor.detect.hints import ANY
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.label import Label
 
@@ -32,13 +33,13 @@ class Seen:
 class Detector:
     """One symptom: its label, what it is in a line, and the function that looks for it.
 
-    `of_calls` is True where only a reply with calls can show it.
+    Only a reply with one of `hints` (see `hints.py`) can show it.
     """
 
     label: Label
     summary: str
     detect: Callable[[Subject], Iterable[Seen]]
-    of_calls: bool = False
+    hints: int = ANY
 
 
 def span(text: str, start: int, end: int) -> str:

@@ -27,9 +27,10 @@ from dsv4doctor.detect.dsml_arguments import (
     leak,
     quotations_of,
 )
+from dsv4doctor.detect.hints import CALLS
 from dsv4doctor.detect.quoting import Spans
 from dsv4doctor.detect.request import asks_about_markup
-from dsv4doctor.detect.subject import Subject, Text
+from dsv4doctor.detect.subject import MARKUP, Subject, Text
 from dsv4doctor.dsml.tolerant import Form, Fragment, written_calls
 from dsv4doctor.label import Label
 
@@ -56,7 +57,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
     for text in (subject.content, subject.reasoning):
         if text.markup:
             yield from _in_prose(subject, text)
-    yield from in_arguments(subject)
+    if subject.calls:
+        yield from in_arguments(subject)
 
 
 def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
@@ -236,4 +238,5 @@ DETECTOR = Detector(
     label=Label.DSML_LEAK,
     summary="tool-call markup in content, reasoning, a call's name or an argument value",
     detect=detect,
+    hints=CALLS | MARKUP,
 )

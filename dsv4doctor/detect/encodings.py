@@ -10,7 +10,8 @@ from typing import Any
 
 import regex
 
-from dsv4doctor.detect.misread import MISREAD_SIGNS, misread
+from dsv4doctor.detect.hints import hint
+from dsv4doctor.detect.misread import MISREAD_RUN, MISREAD_SIGNS, ROW_SIGNS, misread
 from dsv4doctor.detect.scripts import family_of
 
 # Runs that are tried; a text in a Western language has many that are no mojibake.
@@ -63,7 +64,20 @@ _SUSPECT = regex.compile(
     flags=regex.V1,
 )
 _SOUND: set[str] = set()
+# In UTF-8: `_LATIN_RUN` and what its next character begins with, and three of `_CYRILLIC_PAIR`.
+TORN_RUN = MISREAD_RUN | hint(
+    rb"(?:\xc3[\x82-\xb4]|\xc6\x92|\xc5[\x92\x93\xa0\xa1\xb8\xbd])[\xc2\xc3\xc5\xc6\xcb\xe2]",
+    rb"(?:(?:\xd0[\xa0\xa1]|\xc3[\x90\x91])(?:[\xc2-\xd3]|\xe2[\x80-\x84])[\x80-\xbf]){3}",
+)
 _LATIN = frozenset({"Latin", None})
+
+
+def may_be_broken(char: str) -> bool:
+    """True for a character that may show by itself that bytes were read wrongly; those that begin
+    a run are `TORN_RUN`'s."""
+    return char in ROW_SIGNS or (
+        _SUSPECT.fullmatch(char) is not None and _LEADS.fullmatch(char) is None
+    )
 
 
 def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, int, int]]:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from dsv4doctor.detect.canary_mismatch import foreign_codes
 from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.hints import PLANTED, hint
 from dsv4doctor.detect.neighbours import holds_furniture
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.topic import is_off_topic
@@ -53,6 +54,10 @@ _ORDERS = re.compile(
     r"\b(?:always|never|do not|don't|must|only answer|refuse|respond (?:only|in)|greet)\b",
     re.IGNORECASE,
 )
+# The same for a search of all at once (see `hints.py`).
+_READ_BACK = hint(
+    r"\A[^!-~]*(?:#+ ?[Ss]ystem[^a-zA-Z]+)?(?i:you are|your name is|act as) |\A#+ Tool"
+)
 _ASKS_PROMPT = re.compile(
     r"prompt|persona|instruction|role|system|character|write|draft|\bbot\b", re.IGNORECASE
 )
@@ -65,6 +70,7 @@ _BOILERPLATE = (
     "log in or sign up", "log in or register", "must be registered to", "must be logged in to", "thread starter",
     "share on facebook", "share: facebook", "sign in to comment",
 )  # fmt: skip
+_ANY_FURNITURE = hint(f"(?i){'|'.join(_BOILERPLATE)}")
 _ASKS_PAGE = re.compile(
     r"web|html|page|site|forum|consent|gdpr|footer|blog|newsletter|landing|cookie|copyright|licen[cs]e|policy|terms|banner|scrape|article|boilerplate",
     re.IGNORECASE,
@@ -78,11 +84,11 @@ MIN_BOILERPLATE = 3
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
-    for where, code, session, turn in foreign_codes(subject):
-        yield _seen(where, f"{code} was planted in session {session}, turn {turn}")
-        return
-    checks = (_marker, _tenant_path, _system_prompt, _boilerplate, _off_topic)
-    for check in checks:
+    if subject.hints & PLANTED:
+        for where, code, session, turn in foreign_codes(subject):
+            yield _seen(where, f"{code} was planted in session {session}, turn {turn}")
+            return
+    for check in _CHECKS:
         for seen in check(subject):
             yield seen
             return
@@ -147,7 +153,7 @@ def _shape_of(marker: str) -> str:
 
 
 def _tenant_path(subject: Subject) -> Iterator[Seen]:
-    own = _identities(subject.prompt)
+    own = _identities(subject.prompt) if subject.calls else {}
     if not own:
         return
     for text in subject.texts:
@@ -186,6 +192,8 @@ def _identities(text: str) -> dict[str, set[str]]:
 
 def _system_prompt(subject: Subject) -> Iterator[Seen]:
     text = subject.content.text
+    if not subject.content.hints & _READ_BACK:
+        return
     if text.startswith("#") and (section := _TOOL_SECTION.match(text)):
         if not _ASKS_PROMPT.search(subject.prompt or "write") and "tool" not in subject.prompt:
             yield _seen("content", f"a prompt's section of tools, {span(text, *section.span())}")
@@ -197,7 +205,10 @@ def _system_prompt(subject: Subject) -> Iterator[Seen]:
 
 def _boilerplate(subject: Subject) -> Iterator[Seen]:
     # All of the phrases but two hold one of the words.
-    if not subject.prompt or not holds_furniture(subject.content.codes):
+    content = subject.content
+    if not (content.prose_hints & _ANY_FURNITURE and subject.prompt):
+        return
+    if not holds_furniture(content.codes):
         return
     if _ASKS_PAGE.search(subject.prompt):
         return
@@ -218,6 +229,7 @@ def _seen(where: str, what: str) -> Seen:
     return Seen(label=Label.FOREIGN_CONTENT, where=where, what=what)
 
 
+_CHECKS = (_marker, _tenant_path, _system_prompt, _boilerplate, _off_topic)
 DETECTOR = Detector(
     label=Label.FOREIGN_CONTENT,
     summary="another session's canary, mark, path or conversation in this reply",

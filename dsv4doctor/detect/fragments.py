@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
+from dsv4doctor.detect.hints import ANY, hint
 from dsv4doctor.detect.listing import is_row, speaks_of_words
 from dsv4doctor.detect.lone_marks import (
     CLOSED_WORDS,
@@ -52,6 +53,7 @@ from dsv4doctor.detect.oddities import (
     NEVER,
     NEVER_TONGUES,
     ODD_CELL,
+    PAIR_HINTS,
     PAIR_KINDS,
     PAIR_MARKS,
     RUN,
@@ -92,6 +94,12 @@ _MIN_CHARS = 24
 # Finds of one kind that are weighed; a text with more is decided by these.
 _MAX_FOUND = 500
 
+# What the kinds need that are told by marks and not by words' codes (see `hints.py`).
+_BY_MARKS = hint(
+    r"\| (?:[)\]}]|[(\[{] [a-z]|(?:of|were|then|and|the|to|was|which|by)(?:--)? \|)|\|[)\]}]+--? ",
+    r"[A-Za-z]{2}--[ |\n]|(?m)^[)\]}]+--? |[0-9]\$ [a-z]|[)\]}]{2,6};?[a-z]{2}",
+    r"(?m)^#{1,6} #{1,6} |(?m)^#{1,6} [^ \n]{3,} [^ \n]{3,}$",
+)
 # Brackets this far back can be what a closer closes.
 _BRACKET_REACH = 400
 _BRACKET = re.compile(r"[()\[\]{}]")
@@ -112,7 +120,7 @@ _Odd = tuple[int, int, Kind]
 def debris(text: Text) -> str | None:
     """What makes a text's prose salad, with the window; None for one that holds together."""
     prose, in_call = text.prose, text.in_call
-    if len(prose) < _MIN_CHARS:
+    if len(prose) < _MIN_CHARS or not _may_tell(text):
         return None
     odd = list(_telling(text))
     told = sum(kind.weight for *_, kind in odd)
@@ -144,6 +152,17 @@ def debris(text: Text) -> str | None:
     pieces = [prose[at:stop].strip() for at, stop, _ in odd if begin <= at <= end]
     shown = ", ".join(repr(piece[:20]) for piece in dict.fromkeys(pieces))
     return f"broken sentences at {begin}: {shown[:160]}"
+
+
+def _may_tell(text: Text) -> bool:
+    """False for most texts: nothing is odd about their words or their marks."""
+    words = text.words
+    if text.prose_hints & _BY_MARKS or words.odd or words.clashes:
+        return True
+    codes = words.codes
+    if words.may_tell and (holds_run(codes) or holds_lone_mark(codes) or holds_hung_ending(codes)):
+        return True
+    return not text.prose.isascii() and holds_small_word(codes)
 
 
 def _once(odd: list[_Odd], prose: str) -> list[_Odd]:
@@ -251,7 +270,7 @@ def _telling(text: Text) -> Iterator[_Odd]:
     told, odd = text.words.may_tell, text.words.odd  # False for most
     if odd or ("|" in signs and ODD_CELL.search(prose)):
         for kind in PAIR_KINDS:
-            if _may_hold(kind, signs, codes):
+            if _may_hold(kind, text):
                 yield from _pairs(kind, prose)
     if told and holds_run(codes):
         yield from _found(RUN, prose)
@@ -330,18 +349,21 @@ def _is_variable(prose: str, start: int, end: int) -> bool:
 
 def _may_find(kind: Kind, prose: str, signs: frozenset[str]) -> bool:
     # A loop, since `any` over a generator costs more than the searches themselves.
-    for hint, needed in kind.hints:  # noqa: SIM110
-        if needed <= signs and hint in prose:
+    for piece, needed in kind.hints:  # noqa: SIM110
+        if needed <= signs and piece in prose:
             return True
     return False
 
 
-def _may_hold(kind: Kind, signs: frozenset[str], codes: bytes) -> bool:
-    """False where a pair kind surely is not in the text: its mark, or its lone suffix, is not."""
+def _may_hold(kind: Kind, text: Text) -> bool:
+    """False where a pair kind surely is not in the text: its words, its mark, or its lone suffix,
+    are not."""
     if kind.name == "suffix":
-        return holds_suffix(codes)
+        return holds_suffix(text.codes)
+    if not text.prose_hints & PAIR_HINTS.get(kind.name, ANY):
+        return False
     marks = PAIR_MARKS.get(kind.name)
-    return marks is None or not marks.isdisjoint(signs)
+    return marks is None or not marks.isdisjoint(text.prose_signs)
 
 
 def _found(kind: Kind, prose: str) -> Iterator[_Odd]:

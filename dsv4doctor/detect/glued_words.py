@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from dsv4doctor.detect.hints import hint
 from dsv4doctor.detect.subject import Text
 
 # Text with fewer words than one in so many characters is looked at: prose has one in six.
@@ -18,6 +19,7 @@ _LONG = re.compile(r"[A-Za-z]{16,}")
 _LETTERS_SHARE = 0.6
 # A mark inside a sentence or between two, and no blank behind it.
 _GLUED_MARK = re.compile(r"[a-z]{3},[a-z]{3}|[a-z]{4}\.[A-Z][a-z]|[a-z]{3};[a-z]{3}")
+_GLUED = hint(_GLUED_MARK.pattern)
 _ADDRESS = re.compile(r"[a-z0-9][.@_/-][a-z]|://")
 # Small words that are in any English sentence, and the letters among which one of them comes.
 _SMALL = re.compile(r"the|and|with|that|this|for|you|from|have|into|which")
@@ -29,6 +31,8 @@ _LETTER = re.compile(r"[^\W\d_]+")
 def glued_words(text: Text) -> tuple[int, int] | None:
     """Where in a text's prose such a sentence stands; None where the text has its blanks or may be
     data."""
+    if not text.prose_hints & _GLUED:
+        return None
     prose = text.prose
     # One code a word.
     if len(text.codes) * _CHARS_A_WORD > len(prose) or not _MIN_CHARS <= len(prose) <= _MAX_CHARS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from dsv4doctor.detect.hints import hint
 from dsv4doctor.detect.subject import Subject
 
 # The person's turn on a line of its own, words in it, and the model's right behind it.
@@ -16,6 +17,7 @@ _TURNS = re.compile(
     r"\n[ \t]*(?:#{2,3} ?)?(?:\*\*)?(?:Human|User|用户)(?:\*\*)?[:：](?:\*\*)?[ \t\n]*"
     r"\S[^\n]{1,400}\n\s*(?:#{2,3} ?)?(?:\*\*)?(?:Assistant|助手)(?:\*\*)?[:：]\s*\S"
 )
+TURNS = hint(r"\n[ \t]*(?:#{2,3} ?)?(?:\*\*)?(?:Human|User|用户)(?:\*\*)?[:：]")
 # The model's name in them, one of which is in each.
 _NAME, _CHINESE_NAME = "Assistant", "助手"
 _COLONS = frozenset(":：")

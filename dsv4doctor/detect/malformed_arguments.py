@@ -17,12 +17,14 @@ import json
 from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
+from dsv4doctor.detect.hints import CALLS, hint
 from dsv4doctor.detect.subject import Call, Subject
 from dsv4doctor.dsml.tolerant import may_hold_markup
 from dsv4doctor.label import Label
 
 # A parameter marked `string="false"` has to hold JSON.
 _NOT_A_STRING = 'string="false"'
+_LEAKED = hint(_NOT_A_STRING)
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
@@ -82,4 +84,5 @@ DETECTOR = Detector(
     label=Label.MALFORMED_ARGUMENTS,
     summary="arguments that are not one JSON object",
     detect=detect,
+    hints=CALLS | _LEAKED,
 )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from dsv4doctor.detect.clashes import NO_WORD, PARTING, Stretch, clashes
 from dsv4doctor.detect.neighbours import (
@@ -27,7 +27,8 @@ from dsv4doctor.detect.neighbours import (
 )
 
 # What `str.split` parts words by beyond ASCII.
-_WIDE_BLANKS = frozenset(chr(c) for c in range(0x80, 0x3001) if chr(c).isspace())
+WIDE_BLANKS = frozenset(chr(c) for c in range(0x80, 0x3001) if chr(c).isspace())
+_PLAIN_BLANKS = dict.fromkeys(map(ord, WIDE_BLANKS), " ")
 # ASCII's own: five from the tab on, and five up to the blank.
 _TAB, _FIRST_SEPARATOR, _FOUR_MORE = 0x09, 0x1C, 4
 # Bytes of a word that make its key.
@@ -44,8 +45,7 @@ _LETTERS = 26
 _MIN_CHARS = 3000
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """What the words of a text say.
 
     The small ones' codes (`neighbours.codes_of`), whether an odd pair is among them
@@ -76,17 +76,17 @@ def _is_letter(char: str) -> bool:
     return char.isascii() and char.isalpha()
 
 
-def words_of_all(texts: Sequence[str], signs: Sequence[frozenset[str]]) -> list[Words]:
-    """`words_of` each text, in order; `signs` are the texts' (see `signs.py`)."""
+def words_of_all(texts: Sequence[str], wide: Sequence[bool]) -> list[Words]:
+    """`words_of` each text, in order; `wide` is False for one without blanks beyond ASCII's."""
     if sum(map(len, texts)) < _MIN_CHARS:
         return list(map(words_of, texts))
-    raws = [_plainly_parted(text, s) for text, s in zip(texts, signs, strict=True)]
+    raws = [_in_utf8(text, wide=w) for text, w in zip(texts, wide, strict=True)]
     every, clashing, doubled = _codes_and_clashes(raws)
     odd = [SUFFIX in codes for codes in every]
     # An unknown word parts them: it is in no row.
     for row in set(odd_rows(b"\0".join(every))):
         odd = [told or row in codes for told, codes in zip(odd, every, strict=True)]
-    words = [Words(*each) for each in zip(every, odd, clashing, doubled, strict=True)]
+    words = list(map(Words._make, zip(every, odd, clashing, doubled, strict=True)))
     # A word with NUL has the key of the same word without it.
     for number, raw in enumerate(raws):
         if b"\0" in raw:
@@ -94,12 +94,10 @@ def words_of_all(texts: Sequence[str], signs: Sequence[frozenset[str]]) -> list[
     return words
 
 
-def _plainly_parted(text: str, signs: frozenset[str]) -> bytes:
+def _in_utf8(text: str, *, wide: bool) -> bytes:
     """The text in UTF-8, every blank between words one of ASCII's."""
-    if not text.isascii():
-        for blank in signs & _WIDE_BLANKS:
-            text = text.replace(blank, " ")
-    return text.encode("utf-8", "surrogatepass")
+    plain = text.translate(_PLAIN_BLANKS) if wide else text
+    return plain.encode("utf-8", "surrogatepass")
 
 
 def _codes_and_clashes(

@@ -21,7 +21,8 @@ from collections.abc import Iterator
 
 from dsv4doctor.detect.announcement import announces_action, last_sentence
 from dsv4doctor.detect.detector import Detector, Seen, span
-from dsv4doctor.detect.monologue import monologue, numbered_plan
+from dsv4doctor.detect.hints import REASONING, hint
+from dsv4doctor.detect.monologue import TALKS_OF_USER, monologue, numbered_plan
 from dsv4doctor.detect.quoting import holds_template, quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.signs import holds_any
@@ -53,6 +54,13 @@ _ENDS = (
     "hought>", "houghts>", "hought|>", "hinking|>", "easoning>", "easoning|>", "cratchpad>",
     "onologue>", "<think", "</thi",
 )  # fmt: skip
+# The same for a search of all at once (see `hints.py`).
+_THINKS = hint(
+    r"(?i)(?:<|&lt;)[^!-~]?/?[^!-~]?(?:[^<>]{1,12}[:_]|ant)?(?:think|thoughts?>|reasoning>|scratchpad>|inner_monologue>)",
+    r"(?i)</thi|◁/?think|\[/?think\]|<\|(?:/?think|(?:begin|end)_of_(?:thought|reasoning|thinking))\|>",
+)
+_GLUED_WORDS = hint(r"assistant(?:final|commentary)\S", "(?i)(?:thinking|thought) process")
+_TORN = hint("nk>")
 # What is only planned in it is no answer.
 _PLAN = re.compile(
     r"^\W*(?:so |then |now |and |ok(?:ay)? |first |next )*,?(?:i(?:['’]ll| will| should| must| need to| have to| can)\b|let me\b|let['’]s\b|we (?:should|need to)\b"
@@ -70,12 +78,22 @@ _MIN_ANSWER_CHARS = 10
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
-    yield from _tags(subject, subject.content)
-    yield from _glued_channels(subject)
-    yield from _torn_head(subject)
-    yield from _at_an_edge(subject)
-    if found := monologue(subject):
+    hints = subject.content.hints
+    if hints & _THINKS:
+        yield from _tags(subject, subject.content)
+    if hints & _GLUED_WORDS:
+        yield from _glued_channels(subject)
+    if hints & _TORN:
+        yield from _torn_head(subject)
+    if subject.calls and subject.hints & _THINKS:
+        yield from _at_an_edge(subject)
+    if hints & TALKS_OF_USER and (found := monologue(subject)):
         yield _seen("content", f"the model talks to itself, {found}")
+    if subject.reasoning.text:
+        yield from _in_reasoning(subject)
+
+
+def _in_reasoning(subject: Subject) -> Iterator[Seen]:
     yield from _answer_in_reasoning(subject)
     if subject.reasoning.markup and not asks_about_markup(subject):
         for piece in subject.reasoning.markup:
@@ -184,4 +202,5 @@ DETECTOR = Detector(
     label=Label.MISPLACED_REASONING,
     summary="reasoning in the content, or the answer in the reasoning",
     detect=detect,
+    hints=REASONING | _THINKS | _GLUED_WORDS | _TORN | TALKS_OF_USER,
 )

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dsv4doctor.detect.hints import hint
+
 # UTF-8's lead bytes for two-byte characters, as every DOS page shows them.
 _DOS_LEADS = "┬├╬╧╨╤"
 _DOS_RUN = re.compile(f"(?:[{_DOS_LEADS}][^\x00-\x7f])+")
@@ -38,8 +40,13 @@ def _row_signs(page: str) -> frozenset[str]:
 
 
 _SIGNS = {page: _row_signs(page) for page in _PAGES}
-# Without one of these no text was read so.
-MISREAD_SIGNS = frozenset(_DOS_LEADS + "ΓÔт").union(*_SIGNS.values())
+# Without one of these no text was read so; those of the rows, and what shows it by itself.
+ROW_SIGNS = frozenset[str]().union(*_SIGNS.values())
+MISREAD_SIGNS = ROW_SIGNS.union(_DOS_LEADS + "ΓÔт")
+MISREAD_RUN = hint(
+    rb"(?:\xce\x93|\xc3\x94)\xc3\x87|\xd1\x82\xd0\x90",
+    rb"\xe2(?:\x94[\xac\x9c]|\x95[\xa4\xa7\xa8\xac])[\x80-\xff]",
+)
 
 
 def misread(text: str, signs: frozenset[str]) -> Iterator[tuple[str, int, int]]:

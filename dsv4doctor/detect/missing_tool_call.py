@@ -57,7 +57,7 @@ _ASKS_FOR_SPEECH = re.compile(
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
-    if subject.calls:
+    if subject.calls or not _concerns_calls(subject):
         return
     forced = subject.is_forced
     if subject.choice == "required" or forced:
@@ -69,6 +69,17 @@ def detect(subject: Subject) -> Iterator[Seen]:
         )
     elif subject.choice == "auto" and subject.tools:
         yield from _as_text(subject)
+
+
+def _concerns_calls(subject: Subject) -> bool:
+    """False where neither the request nor the finish reason knows of calls."""
+    exchange = subject.exchange
+    return bool(
+        exchange.tools
+        or exchange.tool_choice
+        or exchange.canaries
+        or subject.finish == "tool_calls"
+    )
 
 
 def _as_text(subject: Subject) -> Iterator[Seen]:

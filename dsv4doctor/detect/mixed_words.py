@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 
+from dsv4doctor.detect.hints import hint
+
 _MIXED = re.compile(
     "(?<=[A-Za-z])[\u0430-\u045f]+(?=[A-Za-z])|(?<=[\u0430-\u045f])[A-Za-z]+(?=[\u0430-\u045f])"
 )
 # Where the alphabets touch, as in each of them: faster to look for.
 _TOUCHING = re.compile("[A-Za-z](?:(?=[\u0430-\u045f])|(?<=[\u0430-\u045f].))")
+ALPHABETS_TOUCH = hint(rb"[A-Za-z][\xd0\xd1]|[\xd0\xd1][\x80-\xbf][A-Za-z]")
 _WORD_CHARS = 24
 _LETTERS = re.compile(r"[^\W\d_]*")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]*\Z")

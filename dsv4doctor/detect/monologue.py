@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 
 from dsv4doctor.detect.detector import span
+from dsv4doctor.detect.hints import hint
 from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject
 
+# How far into the content it shows itself.
+_HEAD = 300
 _THE_USER = re.compile(
     r"\bthe user (?:probably |likely |clearly |simply |just |really |also )?(?:wants|asks|asked|is asking|says|said|needs|has asked|just|would like|requested|is requesting)\b"
     r"|用户(?:想|要|问|说|希望|需要|在问|询问|让我)|ユーザーは|사용자(?:가|는)|пользователь (?:хочет|просит|спрашивает)"
@@ -55,6 +58,12 @@ _PLAIN_USERS = (
     "gebruiker",
     "pengguna",
 )
+TALKS_OF_USER = hint(
+    r"(?i)the user (?:\w{4,8} )?(?:wants|ask|is asking|says|said|needs|has asked|just|would like|requested|is requesting)",
+    r"(?i)(?:need to|should|must|have to) (?:answer|respond|reply|address|explain|provide|produce|help)\b",
+    "(?i)用户|用戶|ユーザー|사용자|пользователь|utilisat|usuario|usuário|utente|nutzer|benutzer|gebruiker",
+    "(?i)użytkownik|kullan|người dùng|pengguna|المستخدم|[ıİ]",
+)
 # Requests that a monologue answers.
 _ASKS_FOR_MONOLOGUE = re.compile(
     r"think(?:s|ing)? (?:aloud|out loud)|monologu?e?|stream of (?:consciousness|thought)|inner (?:voice|thoughts?)|in the voice of|"
@@ -73,8 +82,6 @@ _PARTED_IN_WORDS = re.compile(
     r"\A\W*Here(?: is|'s|’s) my thought process:.+?Here(?: is|'s|’s) my (?:response|answer):",
     re.DOTALL,
 )
-# How far into the content it shows itself.
-_HEAD = 300
 
 
 def monologue(subject: Subject) -> str | None:

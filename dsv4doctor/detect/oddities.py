@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from dsv4doctor.detect.hints import hint
 from dsv4doctor.detect.lone_marks import SUFFIXES
 from dsv4doctor.detect.neighbours import NEVER_TWICE
 from dsv4doctor.detect.signs import signs_of
@@ -107,6 +108,14 @@ PAIR_KINDS = (
         cap=4,
     ),
 )
+# What the pairs told by their words need (see `hints.py`).
+PAIR_HINTS = {
+    "article": hint(rf"\b(?:the|an?) (?:{_any(_NEVER_AFTER_ARTICLE)})\b"),
+    "article and mark": hint(r"\b(?:the|an?) [:;,.=)>]+[ \n]"),
+    "preposition": hint(rf"\b(?:{_any(_PREPOSITIONS)}) (?:{_any(_NEVER_AFTER_PREPOSITION)})\b"),
+    "twice": hint(rf"\b(?:{_each('{0} {0}', NEVER_TWICE)})\b"),
+    "operator": hint(rf"[=+<>&*] (?:{_any(_AFTER_OPERATOR)}) "),
+}
 PAIR_MARKS = {"operator": frozenset("=+<>&*"), "cell": frozenset("|")}
 # What every odd cell begins with, faster to look for.
 ODD_CELL = re.compile(

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 TAIL_CHARS = 6000
 # The longest unit whose repetition is looked for.
 MAX_PERIOD = 1500
-# Characters at the very end by which earlier rounds are found; then shorter ones.
+# Characters at the very end by which earlier rounds are found; then shorter ones, and how far
+# before them they are looked for where the longer ones are new.
 _PROBES = (32, 12)
+_SHORT_REACH = 64
 # Characters at the end that may fall out of step, and the tail whose size tells whether to try.
 _SLIPS = (2, 6, 16, 40)
 # The tail whose compressibility is the cheap first look, for every kind of loop.
@@ -94,17 +96,19 @@ def recurs(tail: str) -> bool:
 
 
 def _period_at_end(body: str) -> Period | None:
-    # Forward search is much the faster one: most texts end on what they never said before. Where
-    # the shorter probe is new, the longer one is.
-    if not _came_before(body, _PROBES[-1]):
+    # Most texts end on what they never said before. Where the longer probe is new, a period that
+    # came twice is hardly longer than it, and the shorter one is looked for nearby.
+    long, short = _PROBES
+    reach = MAX_PERIOD if _came_before(body, long) else _SHORT_REACH
+    if not _came_before(body, short, reach):
         return None
     offset = max(0, len(body) - TAIL_CHARS)
     tail = body[offset:]
     best: Period | None = None
     for size in _PROBES:
-        if not _came_before(tail, size):
+        if not _came_before(tail, size, reach):
             continue
-        for distance in _distances(tail, size):
+        for distance in _distances(tail, size, reach):
             # Less than two rounds is none, and is what most texts have.
             if not tail.startswith(tail[-distance:], max(0, len(tail) - 2 * distance)):
                 continue
@@ -119,19 +123,19 @@ def _period_at_end(body: str) -> Period | None:
     return best if best is None or best.start > offset else _extended(body, best)
 
 
-def _came_before(tail: str, size: int) -> bool:
-    """True where the last `size` characters stand once more within the longest period."""
+def _came_before(tail: str, size: int, reach: int = MAX_PERIOD) -> bool:
+    """True where the last `size` characters stand once more within so many before them."""
     first = len(tail) - size
-    return first >= 1 and tail.find(tail[first:], max(0, first - MAX_PERIOD)) != first
+    return first >= 1 and tail.find(tail[first:], max(0, first - reach)) != first
 
 
-def _distances(tail: str, size: int) -> list[int]:
+def _distances(tail: str, size: int, reach: int) -> list[int]:
     probe = tail[-size:]
     end = len(tail)
     found: list[int] = []
     at = len(tail) - size
     while len(found) < _CANDIDATES:
-        at = tail.rfind(probe, max(0, end - size - MAX_PERIOD), at + size - 1)
+        at = tail.rfind(probe, max(0, end - size - reach), at + size - 1)
         if at < 0:
             break
         distance = end - size - at

@@ -67,8 +67,6 @@ _SLOT = re.compile(r"\{\{-?\s*[.$\w][^{}\n]{0,80}\}\}")
 _MIN_SLOTS = 2
 # Statements of a template's language from which a text is the source of one.
 _MIN_STATEMENTS = 3
-# Without one of these a text has no code.
-FENCE_SIGNS = frozenset("`~")
 
 
 def code_spans(text: str) -> Spans:

@@ -111,8 +111,9 @@ _COMPRESSIBLE = 0.32
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
-    yield from _same_calls(subject)
-    yield from _same_items(subject)
+    if subject.calls:
+        yield from _same_calls(subject)
+        yield from _same_items(subject)
     cut = subject.is_cut
     for text in subject.free_texts:
         if len(text.text) < _MIN_CHARS:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dsv4doctor.detect.detector import Detector, Seen
+from dsv4doctor.detect.hints import CALLS
 from dsv4doctor.detect.schema import first_error
 from dsv4doctor.detect.subject import Call, Subject
 from dsv4doctor.label import Label
@@ -108,5 +109,5 @@ DETECTOR = Detector(
     label=Label.SCHEMA_VIOLATION,
     summary="a call that breaks its schema, its id or index, or the request's tool choice",
     detect=detect,
-    of_calls=True,
+    hints=CALLS,
 )

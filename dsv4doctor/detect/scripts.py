@@ -10,7 +10,7 @@ quotations, brackets and code set their foreign words apart and are no splices.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import regex
@@ -52,6 +52,7 @@ _FAMILIES = {
     "Syriac": "Syriac",
     "Tifinagh": "Tifinagh",
 }
+FAMILIES = tuple(dict.fromkeys(_FAMILIES.values()))
 _SCRIPT_PATTERNS = {script: regex.compile(rf"\p{{Script={script}}}") for script in _FAMILIES}
 # A word: letters with their marks; digits are transparent.
 _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\u200c\u200d]*")
@@ -143,17 +144,31 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
     Nothing is foreign to Latin's partner: with a Latin carrier every other family is foreign, with
     another carrier every family but Latin and itself.
     """
-    if alone := _only_family(text):
+    counts = Counter(text)
+    if alone := _only_family(counts):
         return alone, ()
-    runs = _runs(text)
     weights = Counter[str]()
-    for start, end, family in runs:
-        weights[family] += (end - start) * _weight(family)
+    for char, count in counts.items():
+        if (family := _KNOWN[char]) is not None:
+            weights[family] += count * _weight(family)
     if not weights:
         return "", ()
     carrier = weights.most_common(1)[0][0]
     home = {carrier, "Latin"} | ({"CJK", "Hangul"} if carrier in ("CJK", "Hangul") else set())
+    foreign = frozenset(char for char in counts if _KNOWN[char] not in home and _KNOWN[char])
     found: list[Splice] = []
+    start = 0
+    # What parts words of one sentence holds no line break.
+    for line in text.split("\n") if foreign else ():
+        if not foreign.isdisjoint(line):
+            found.extend(_splices_in(text, start, start + len(line), home))
+        start += len(line) + 1
+    return carrier, tuple(found)
+
+
+def _splices_in(text: str, begin: int, stop: int, home: set[str]) -> Iterator[Splice]:
+    """The foreign words of one line."""
+    runs = _runs(text, begin, stop)
     for place, (start, end, family) in enumerate(runs):
         if family in home or _is_no_word(text, start, end, family):
             continue
@@ -163,23 +178,20 @@ def splices(text: str) -> tuple[str, tuple[Splice, ...]]:
         right = _gap(text, runs, place, place + 1)
         if left is None and right is None:
             continue
-        found.append(
-            Splice(
-                start=start,
-                end=end,
-                family=family,
-                between=left is not None and right is not None,
-                glued=left == "" or right == "",
-            )
+        yield Splice(
+            start=start,
+            end=end,
+            family=family,
+            between=left is not None and right is not None,
+            glued=left == "" or right == "",
         )
-    return carrier, tuple(found)
 
 
-def _runs(text: str) -> list[tuple[int, int, str]]:
-    """The words of a text, each with its family; those of two families in pieces."""
+def _runs(text: str, begin: int, stop: int) -> list[tuple[int, int, str]]:
+    """The words of a line, each with its family; those of two families in pieces."""
     words = [
         (match.start(), match.end(), family)
-        for match in _WORD.finditer(text)
+        for match in _WORD.finditer(text, begin, stop)
         if (family := family_of(text[match.start()])) is not None
         and not _is_conversion(text, *match.span())
     ]
@@ -229,12 +241,12 @@ def _is_no_word(text: str, start: int, end: int, family: str) -> bool:
     )
 
 
-def _only_family(text: str) -> str | None:
-    """The one family beside Latin where it surely carries the text, told by counting characters.
+def _only_family(counts: Counter[str]) -> str | None:
+    """The one family beside Latin where it surely carries the text, told by counting its
+    characters.
 
     Its letters alone have to outweigh everything else that could stand in a word of Latin.
     """
-    counts = Counter(text)
     families = {family for char in counts if (family := _KNOWN[char])} - {"Latin"}
     if len(families) != 1:
         return None

@@ -19,7 +19,8 @@ import re
 from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
-from dsv4doctor.detect.invented_turns import invented_turns
+from dsv4doctor.detect.hints import hint
+from dsv4doctor.detect.invented_turns import TURNS, invented_turns
 from dsv4doctor.detect.quoting import holds_template, quoted_spans
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.signs import holds_any
@@ -93,6 +94,21 @@ _HINTS = {
     "｜": re.compile("｜>"),
 }
 _HINT_SIGNS = frozenset(_HINTS)
+# The same for a search of all at once (see `hints.py`), nearer to the tokens themselves.
+_ANY_TOKEN = hint(
+    r"<｜|<\[(?:[A-Za-z0-9]+▁|(?i:begin|end|start|bos|eos|pad|unk|mask|fim|im|tool|plhd\d*)_)|\][~!]b[\[\]]|\[e~\[",
+    r"<\|/?[A-Za-z][A-Za-z0-9_▁ /]{0,64}\|?>|<[a-z_]{3,13}\|>|<\|\"\|>",
+    r"</?start_of_turn>|<(?:end_of_|start_of_|start_function_)(?:turn|image|call|utterance)>|<</?SYS>>",
+    r"\[/?(?:INST|IMG|gMASK|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|BEGIN_OF_TEXT)\]",
+    r"<fim_|<(?:gh_stars|jupyter_|commit_|empty_output|extra_id_\d|reserved_\d|unused\d|SPECIAL_\d|seed:)",
+    r"<0x[0-9A-F]{2}>|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<(?:sop|eop|eod|eot)>",
+    r"(?:begin|end)▁of▁(?:sentence|thinking)|<\|?end\|?of\|?text\|?>",
+    # Cut at the start of the text or at its end, alone at its edge, or in a row.
+    r"\A[^!-~]*(?:[A-Za-z▁]{0,61}[｜|]>|｜>|[a-z_]{1,60}\|>|<s>)",
+    r"<\|(?:im_(?:st|en)|end|eot|begin_of|start_header)",
+    r"(?:</s>|<(?:pad|unk|mask)>|\[(?:PAD|UNK|SEP|CLS|EOS|BOS)\])[^!-~]*\z|(?:</?s>|<pad>|<unk>|\[(?:PAD|UNK|CLS|SEP)\])[^!-~]?[<\[]",
+    "<unk>",
+)
 # One of these is in every row.
 _ROW_HINTS = ("s>", "<pad>", "<unk>", "[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _TAIL = 80
@@ -109,7 +125,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
                 what=f"a control token of a chat template, {span(text.text, *found)}",
             )
             return
-    if turns := invented_turns(subject):
+    if subject.content.hints & TURNS and (turns := invented_turns(subject)):
         yield Seen(
             label=Label.SPECIAL_TOKEN_LEAK,
             where="content",
@@ -119,7 +135,9 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 def _may_hold_token(text: Text) -> bool:
     """The cheap test: every token has an angle or square bracket, and one of the hints."""
-    return any(_HINTS[sign].search(text.text) for sign in text.signs & _HINT_SIGNS)
+    return text.hints & _ANY_TOKEN != 0 and any(
+        _HINTS[sign].search(text.text) for sign in text.signs & _HINT_SIGNS
+    )
 
 
 def _first(text: Text, prompt: str) -> tuple[int, int] | None:
@@ -176,4 +194,5 @@ DETECTOR = Detector(
     label=Label.SPECIAL_TOKEN_LEAK,
     summary="control tokens of a chat template in text or arguments",
     detect=detect,
+    hints=_ANY_TOKEN | TURNS,
 )

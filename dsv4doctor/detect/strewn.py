@@ -24,7 +24,7 @@ _SHOWN = re.compile(r"([\"'`]).+\1")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # A picture inside a word, small letters on both sides.
 _IN_WORD = re.compile("[a-z]{2,}([\U0001f300-\U0001faff])\ufe0f?[a-z]{2,}")
-_FIRST_PICTURE = "\U0001f300"
+FIRST_PICTURE = "\U0001f300"
 _MIN_PICTURES = 2
 MIN_KINDS = 6
 _MIN_BLOCKS = 3
@@ -32,11 +32,8 @@ _MIN_RUNS = 3
 _MIN_WORDS = 3
 
 
-def pictures_in_words(prose: str, signs: frozenset[str]) -> tuple[int, int] | None:
-    """Where several emoji stand inside words, as (start, end); `signs` are the text's distinct
-    characters."""
-    if max(signs, default="") < _FIRST_PICTURE:
-        return None
+def pictures_in_words(prose: str) -> tuple[int, int] | None:
+    """Where several emoji stand inside words, as (start, end)."""
     found = list(_IN_WORD.finditer(prose))
     if len({match[1] for match in found}) < _MIN_PICTURES:
         return None

@@ -15,13 +15,22 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dsv4doctor.detect.arguments import Arguments, decode_arguments
+from dsv4doctor.detect.characters import families_among, kinds_of
 from dsv4doctor.detect.clashes import Stretch, lines_around
-from dsv4doctor.detect.many_codes import Words, words_of, words_of_all
+from dsv4doctor.detect.hints import (
+    ALWAYS,
+    ANY,
+    CALLS,
+    PLANTED,
+    REASONING,
+    hint,
+    hints_of,
+)
+from dsv4doctor.detect.many_codes import WIDE_BLANKS, Words, words_of, words_of_all
 from dsv4doctor.detect.many_letters import latin_suspects
-from dsv4doctor.detect.quoting import FENCE_SIGNS, NOWHERE, Spans, code_spans
-from dsv4doctor.detect.scripts import families_of
+from dsv4doctor.detect.quoting import NOWHERE, Spans, code_spans
 from dsv4doctor.detect.signs import signs_of
-from dsv4doctor.dsml.tolerant import MARKUP_SIGNS, Fragment, fragments
+from dsv4doctor.dsml.tolerant import MARKUP_PATTERNS, MARKUP_SIGNS, Fragment, fragments
 from dsv4doctor.exchange import Exchange, ToolCall
 
 S = TypeVar("S")
@@ -36,6 +45,9 @@ _CUT_REASONS = frozenset(
     ["length", "abort", "aborted", "error", "cancelled", "canceled", "timeout"]
 )
 _STRIP_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
+_CODE = hint("`", "~~~")
+MARKUP = hint(*MARKUP_PATTERNS)
+_WIDE_BLANK = hint(f"[{''.join(sorted(WIDE_BLANKS))}]")
 
 
 class lazy(Generic[S, T]):
@@ -56,17 +68,25 @@ class lazy(Generic[S, T]):
 
 class Text:
     """A text of the reply and where it stands: `content`, `reasoning_content`,
-    `tool_calls[0].…`."""
+    `tool_calls[0].…`.
+
+    `hints` are those of the text, `prose_hints` those of its prose (see `hints.py`).
+    """
+
+    hints = ANY
+    prose_hints = ANY
 
     def __init__(self, where: str, text: str, *, in_call: bool = False) -> None:
         self.where = where
         self.text = text
         self.in_call = in_call
+        if not text:
+            self.hints = self.prose_hints = ALWAYS
 
     @lazy
     def code(self) -> Spans:
         """The fenced and inline code of the text."""
-        return NOWHERE if self.signs.isdisjoint(FENCE_SIGNS) else code_spans(self.text)
+        return code_spans(self.text) if self.hints & _CODE else NOWHERE
 
     @lazy
     def signs(self) -> frozenset[str]:
@@ -76,7 +96,7 @@ class Text:
     @lazy
     def markup(self) -> tuple[Fragment, ...]:
         """What of tool-call markup is in the text."""
-        if self.signs.isdisjoint(MARKUP_SIGNS):
+        if not self.hints & MARKUP or self.signs.isdisjoint(MARKUP_SIGNS):
             return ()
         return fragments(self.text)
 
@@ -102,14 +122,24 @@ class Text:
         return tuple(lines_around(self.prose, rows)) if rows else ()
 
     @lazy
+    def kinds(self) -> int:
+        """The kinds of characters that the text has: see `characters.py`."""
+        return kinds_of(self.text)
+
+    @lazy
+    def prose_kinds(self) -> int:
+        """Those that the prose has."""
+        return kinds_of(self.prose) if self.code else self.kinds
+
+    @lazy
     def families(self) -> frozenset[str]:
         """The families of scripts in which the text is written."""
-        return families_of(self.signs)
+        return families_among(self.kinds)
 
     @lazy
     def prose_families(self) -> frozenset[str]:
         """The families of the prose alone."""
-        return families_of(self.prose_signs) if self.code else self.families
+        return families_among(self.prose_kinds)
 
     @lazy
     def odd_places(self) -> list[int]:
@@ -122,16 +152,7 @@ class Text:
         return signs_of(self.prose) if self.code else self.signs
 
 
-def learn_codes(texts: Sequence[Text]) -> None:
-    """Work out `words` and `odd_places` of many texts at once, which costs less than one by one."""
-    proses = [text.prose for text in texts]
-    every = words_of_all(proses, [text.prose_signs for text in texts])
-    odd = latin_suspects(proses)
-    for text, words, places in zip(texts, every, odd, strict=True):
-        text.__dict__.update(words=words, odd_places=places)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Call:
     """One call of the reply with its arguments decoded."""
 
@@ -146,17 +167,20 @@ class Call:
 
 @dataclass
 class Subject:
-    """What the detectors look at."""
+    """What the detectors look at; `hints` are those of its texts and of its kind."""
 
     exchange: Exchange
+    # No field: every subject has it.
+    hints = ANY
 
-    @lazy
-    def content(self) -> Text:
-        return Text("content", text_of(self.exchange.response.content))
-
-    @lazy
-    def reasoning(self) -> Text:
-        return Text("reasoning_content", text_of(self.exchange.response.reasoning_content))
+    def __post_init__(self) -> None:
+        response = self.exchange.response
+        self.content = Text("content", text_of(response.content))
+        self.reasoning = Text("reasoning_content", text_of(response.reasoning_content))
+        self.prompt = self.exchange.prompt or ""
+        self.finish = response.finish_reason
+        # The reply did not end by itself: no finish reason, or one that says so.
+        self.is_cut = self.finish is None or self.finish in _CUT_REASONS
 
     @lazy
     def calls(self) -> tuple[Call, ...]:
@@ -194,10 +218,6 @@ class Subject:
         if not self.prompt or not self.calls:
             return self.texts
         return tuple(t for t in self.texts if not (t.in_call and t.text in self.prompt))
-
-    @lazy
-    def prompt(self) -> str:
-        return self.exchange.prompt or ""
 
     @lazy
     def tools(self) -> dict[str, Mapping[str, Any]] | None:
@@ -246,17 +266,41 @@ class Subject:
         return self.choice == "required" or any(c.tool for c in self.exchange.canaries)
 
     @lazy
-    def finish(self) -> str | None:
-        return self.exchange.response.finish_reason
-
-    @lazy
-    def is_cut(self) -> bool:
-        """True when the reply did not end by itself: no finish reason, or one that says so."""
-        return self.finish is None or self.finish in _CUT_REASONS
-
-    @lazy
     def has_visible_content(self) -> bool:
         return is_visible(self.content.text)
+
+
+def look_at_all(subjects: Sequence[Subject]) -> None:
+    """Look at many replies at once, which costs less than one by one: their `hints`, and the
+    `words` and `odd_places` of their texts."""
+    texts = [text for subject in subjects for text in subject.texts]
+    for text in texts:
+        known = text.__dict__
+        known["hints"] = known["prose_hints"] = hints_of(text.text)
+        if not text.code:
+            known["prose"] = text.text
+        else:
+            known["prose_hints"] = hints_of(text.prose)
+    proses = [text.prose for text in texts]
+    wide = [bool(text.prose_hints & _WIDE_BLANK) for text in texts]
+    every, odd = words_of_all(proses, wide), latin_suspects(proses)
+    for text, words, places in zip(texts, every, odd, strict=True):
+        text.__dict__.update(words=words, odd_places=places)
+    for subject in subjects:
+        subject.hints = _hints_of_reply(subject)
+
+
+def _hints_of_reply(subject: Subject) -> int:
+    found = ALWAYS
+    for text in subject.texts:
+        found |= text.hints
+    if subject.calls:
+        found |= CALLS
+    if subject.reasoning.text:
+        found |= REASONING
+    if subject.exchange.canaries or subject.exchange.canary_key is not None:
+        found |= PLANTED
+    return found
 
 
 def _allowed_mode(choice: Mapping[str, Any]) -> Any:

@@ -25,7 +25,7 @@ _ASCII_BLOCK = -1
 _NO_SYMBOLS = frozenset(
     {_ASCII_BLOCK, *(bisect_right(_BLOCKS, at) for at in (0xC0, 0x2000, 0x2070, 0x20D0, 0x2C00))}
 )
-_MIN_BLOCKS = 5
+MIN_BLOCKS = 5
 # Share of a run's characters that must be such symbols, and blanks a symbol that part them.
 _MOSTLY = 0.8
 _PARTED = 0.25
@@ -38,6 +38,11 @@ def blocks_of(chars: Iterable[str]) -> frozenset[int]:
     return frozenset(map(_BLOCK_OF.__getitem__, chars)) - _NO_SYMBOLS
 
 
+def last_block() -> int:
+    """The greatest number of a block."""
+    return len(_BLOCKS)
+
+
 class _Blocks(dict[str, int]):
     """Every character's block, looked up once; Unicode is finite, and so is this table."""
 
@@ -47,13 +52,6 @@ class _Blocks(dict[str, int]):
 
 
 _BLOCK_OF = _Blocks()
-
-
-def may_be_noise(signs: frozenset[str]) -> bool:
-    """True where enough odd symbols, or symbols of enough blocks, are among the characters."""
-    if len(signs & ODD) >= MIN_DISTINCT:
-        return True
-    return len(signs) >= MIN_DISTINCT and len(blocks_of(signs)) >= _MIN_BLOCKS
 
 
 def symbol_noise(text: str) -> tuple[int, int] | None:
@@ -71,7 +69,7 @@ def _of_many_blocks(text: str) -> tuple[int, int] | None:
         # A table of characters stands without blanks.
         is_parted = match.group().count(" ") >= _PARTED * len(symbols)
         enough = len(symbols) >= max(MIN_SYMBOLS, _MOSTLY * len(visible))
-        if is_parted and enough and len(blocks_of(symbols)) >= _MIN_BLOCKS:
+        if is_parted and enough and len(blocks_of(symbols)) >= MIN_BLOCKS:
             return match.span()
     return None
 

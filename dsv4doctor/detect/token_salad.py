@@ -26,16 +26,24 @@ from dsv4doctor.detect.broken_scripts import (
     established,
     is_at_home,
 )
+from dsv4doctor.detect.characters import (
+    BLOCKS,
+    ODD_SIGN,
+    PICTURE,
+    STREWN_SIGN,
+    TORN_SIGN,
+)
 from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.doubled_words import doubled_words
 from dsv4doctor.detect.drawn_words import unlikely_row
-from dsv4doctor.detect.encodings import REPLACEMENT, broken_characters
+from dsv4doctor.detect.encodings import REPLACEMENT, TORN_RUN, broken_characters
 from dsv4doctor.detect.fragments import debris
 from dsv4doctor.detect.glued_words import glued_words
+from dsv4doctor.detect.hints import hint
 from dsv4doctor.detect.letters import ALPHABETS
 from dsv4doctor.detect.many_letters import suspects
 from dsv4doctor.detect.misspelling import misspelt
-from dsv4doctor.detect.mixed_words import mixed_words
+from dsv4doctor.detect.mixed_words import ALPHABETS_TOUCH, mixed_words
 from dsv4doctor.detect.orthography import misspelt_script
 from dsv4doctor.detect.quoting import NOWHERE, Spans, quoted_spans
 from dsv4doctor.detect.rare_characters import rare_run
@@ -50,8 +58,8 @@ from dsv4doctor.detect.scripts import (
 )
 from dsv4doctor.detect.strewn import pictures_in_words, strewn_symbols
 from dsv4doctor.detect.subject import Subject, Text
-from dsv4doctor.detect.symbols import may_be_noise, symbol_noise
-from dsv4doctor.detect.wordless import wordless
+from dsv4doctor.detect.symbols import MIN_BLOCKS, MIN_DISTINCT, ODD, symbol_noise
+from dsv4doctor.detect.wordless import MARKS_OF_NOTHING, wordless
 from dsv4doctor.label import Label
 
 # A word beyond Latin right before a number, as in `x = 的3`: each by itself is somebody's name for
@@ -81,6 +89,9 @@ _ENCODING_TALK = (
     "replacement char",
 )
 
+_ANY_SYMBOL = BLOCKS | ODD_SIGN | STREWN_SIGN | PICTURE
+# All that can be broken in plain ASCII.
+_CONTROLS = hint(rb"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 # A text with several of them is about names of hosts; one may stand in any salad.
 _PUNYCODE = "xn--"
 _MIN_PUNYCODE = 3
@@ -88,24 +99,8 @@ _MIN_PUNYCODE = 3
 
 def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
-        yield from _bytes(subject, text)
-        if not text.text.isascii():
-            yield from _beyond_ascii(subject, text)
-        heap = wordless(text.prose) if text.where == "content" and not text.code else None
-        if heap and not asks_for_nonsense(subject):
-            yield _seen(text, f"numbers and marks without a word, {span(text.prose, *heap)}")
-        drawn = _drawn_row(text, subject.prompt)
-        if drawn and not asks_for_nonsense(subject):
-            yield _seen(text, f"letters no language strings together, {span(text.prose, *drawn)}")
-        glued = glued_words(text) if text.where == "content" else None
-        if glued and not _asks_for_no_blanks(subject.prompt):
-            yield _seen(text, f"sentences without blanks, {span(text.prose, *glued)}")
-        twice = doubled_words(text)
-        if twice and not asks_for_nonsense(subject):
-            yield _seen(text, f"words doubled one after another, {span(*twice)}")
-        what = debris(text)
-        if what is not None and not asks_for_nonsense(subject):
-            yield _seen(text, what)
+        yield from _odd_characters(subject, text)
+        yield from _odd_words(subject, text)
     for call in subject.calls:
         if call.name and not call.name.isascii() and len(families_in(call.name)) > 1:
             yield Seen(
@@ -115,6 +110,34 @@ def detect(subject: Subject) -> Iterator[Seen]:
             )
     if what := misspelt(subject):
         yield Seen(label=Label.TOKEN_SALAD, where="tool_calls", what=what)
+
+
+def _odd_characters(subject: Subject, text: Text) -> Iterator[Seen]:
+    if not text.text.isascii():
+        if text.kinds & TORN_SIGN or text.hints & TORN_RUN:
+            yield from _bytes(subject, text)
+        yield from _beyond_ascii(subject, text)
+    elif text.hints & _CONTROLS:
+        yield from _bytes(subject, text)
+
+
+def _odd_words(subject: Subject, text: Text) -> Iterator[Seen]:
+    if text.hints & MARKS_OF_NOTHING and text.where == "content" and not text.code:
+        heap = wordless(text.prose)
+        if heap and not asks_for_nonsense(subject):
+            yield _seen(text, f"numbers and marks without a word, {span(text.prose, *heap)}")
+    drawn = _drawn_row(text, subject.prompt)
+    if drawn and not asks_for_nonsense(subject):
+        yield _seen(text, f"letters no language strings together, {span(text.prose, *drawn)}")
+    glued = glued_words(text) if text.where == "content" else None
+    if glued and not _asks_for_no_blanks(subject.prompt):
+        yield _seen(text, f"sentences without blanks, {span(text.prose, *glued)}")
+    twice = doubled_words(text)
+    if twice and not asks_for_nonsense(subject):
+        yield _seen(text, f"words doubled one after another, {span(*twice)}")
+    what = debris(text)
+    if what is not None and not asks_for_nonsense(subject):
+        yield _seen(text, what)
 
 
 def _asks_for_no_blanks(prompt: str) -> bool:
@@ -129,7 +152,8 @@ def _beyond_ascii(subject: Subject, text: Text) -> Iterator[Seen]:
     foreign = frozenset() if named else text.prose_families - {"Latin"}
     yield from _scripts(subject, text, foreign)
     # Cyrillic beside Latin is in any such word.
-    mixed = mixed_words(text.prose) if "Cyrillic" in foreign else None
+    touching = "Cyrillic" in foreign and text.prose_hints & ALPHABETS_TOUCH
+    mixed = mixed_words(text.prose) if touching else None
     if mixed and not asks_for_languages(subject):
         yield _seen(text, f"two alphabets within words, {span(text.prose, *mixed)}")
     breach = misspelt_script(text.prose, foreign) if foreign else None
@@ -139,13 +163,24 @@ def _beyond_ascii(subject: Subject, text: Text) -> Iterator[Seen]:
     if rare and not asks_for_languages(subject) and not _is_quoted(text, rare):
         yield _seen(text, f"characters nobody writes, {span(text.prose, *rare)}")
     yield from _before_digits(subject, text)
-    odd = may_be_noise(text.prose_signs)
-    noise = strewn_symbols(text.prose, text.prose_signs)
-    noise = noise or pictures_in_words(text.prose, text.prose_signs)
-    noise = noise or (symbol_noise(text.prose) if odd else None)
+    noise = _noise(text) if text.prose_kinds & _ANY_SYMBOL else None
     noise = None if noise and asks_for_languages(subject) else noise
     if noise and not speaks_of_languages(around(text.prose, *noise)):
         yield _seen(text, f"unrelated symbols, {span(text.prose, *noise)}")
+
+
+def _noise(text: Text) -> tuple[int, int] | None:
+    """Where symbols that have nothing to do with each other stand together."""
+    prose, kinds = text.prose, text.prose_kinds
+    found = strewn_symbols(prose, text.prose_signs) if kinds & STREWN_SIGN else None
+    if found is None and kinds & PICTURE:
+        found = pictures_in_words(prose)
+    if found is not None:
+        return found
+    several = (kinds & BLOCKS).bit_count() >= MIN_BLOCKS
+    if several or (kinds & ODD_SIGN and len(text.prose_signs & ODD) >= MIN_DISTINCT):
+        return symbol_noise(prose)
+    return None
 
 
 def _is_quoted(text: Text, place: tuple[int, int]) -> bool:
@@ -154,10 +189,14 @@ def _is_quoted(text: Text, place: tuple[int, int]) -> bool:
 
 def _drawn_row(text: Text, prompt: str) -> tuple[int, int] | None:
     """Where a row of words is drawn from nothing, in whatever alphabet; None in a quotation."""
+    is_plain = text.text.isascii()
+    if is_plain and not text.odd_places:
+        return None
     row = unlikely_row(text.prose, text.odd_places, prompt) if text.odd_places else None
-    if row is None and not text.text.isascii():
-        uncounted = {"Latin"} if text.prose_signs.isdisjoint(_SORANI) else {"Latin", "Arabic"}
-        for script in sorted(text.prose_families & ALPHABETS.keys() - uncounted):
+    if row is None and not is_plain:
+        for script in sorted(text.prose_families & ALPHABETS.keys() - {"Latin"}):
+            if script == "Arabic" and not text.prose_signs.isdisjoint(_SORANI):
+                continue
             row = row or unlikely_row(text.prose, suspects(text.prose, script), prompt)
     return None if row and _is_quoted(text, row) else row
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen, span
-from dsv4doctor.detect.signs import holds_any
+from dsv4doctor.detect.hints import hint
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.unfinished import asks_for_piece, is_open_page, left_open
 from dsv4doctor.label import Label
@@ -34,8 +34,10 @@ _PATH_ERROR = re.compile(
     r"50[234] (?:Bad Gateway|Service (?:Temporarily )?Unavailable|Gateway Time-?out))[^\n]{0,120}\s*$",
     re.IGNORECASE,
 )
-# One of these, in small letters, is in everything that `_PATH_ERROR` matches.
-_ERROR_HINTS = ("error", "upstream", "50")
+_ANY_ERROR = hint(
+    r"(?i)upstream (?:error|connect|request)|stream error|proxy error|50[234] (?:bad|service|gateway)",
+    r"(?i)ECONNRESET|EPIPE|timed? ?out|connection reset|broken pipe",
+)
 # Words that no English sentence ends on; `that` only where it opens a relative clause.
 _DANGLING = re.compile(
     r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|is an?|of the)"
@@ -89,7 +91,7 @@ _ENDED_ON_REQUEST = frozenset(["abort", "aborted", "cancelled", "canceled"])
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
-    cut_call = any(call.arguments.is_cut for call in subject.calls)
+    cut_call = bool(subject.calls) and any(call.arguments.is_cut for call in subject.calls)
     if subject.finish == "length":
         corrupts = _below_own_limit(subject)
         what = "finish_reason is length"
@@ -118,7 +120,7 @@ def _below_own_limit(subject: Subject) -> bool:
 def _broken_off(subject: Subject) -> Iterator[Seen]:
     text = subject.content.text
     tail = text[-400:]
-    if holds_any(tail.casefold(), _ERROR_HINTS) and (error := _PATH_ERROR.search(tail)):
+    if subject.content.hints & _ANY_ERROR and (error := _PATH_ERROR.search(tail)):
         yield _seen("content", f"an error line follows the text, {span(tail, *error.span())}")
     elif (what := _how_broken(subject, text, tail)) and not asks_for_piece(subject.prompt):
         yield _seen("content", what)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsv4doctor.detect.detector import Detector, Seen
+from dsv4doctor.detect.hints import CALLS
 from dsv4doctor.detect.subject import Subject
 from dsv4doctor.label import Label
 
@@ -43,5 +44,5 @@ DETECTOR = Detector(
     label=Label.UNKNOWN_TOOL,
     summary="a call to a tool that was not offered",
     detect=detect,
-    of_calls=True,
+    hints=CALLS,
 )

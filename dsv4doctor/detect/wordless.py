@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from dsv4doctor.detect.hints import hint
+
 # Longer texts of numbers are data.
 _MAX_CHARS = 2000
 _MIN_PIECES = 14
@@ -21,6 +23,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _MAX_UNITS, _UNIT_CHARS = 2, 3
 # Marks in a row, and brackets back to back, that no notation has.
 _NEVER = re.compile(r",,|;;|\}\{|\)\(|\]\[|,\s+[)\]};,]|[(\[{]\s+[,;:)]")
+MARKS_OF_NOTHING = hint(rb",,|;;|\}\{|\)\(|\]\[|,[^!-~]+[)\]};,]|[(\[{][^!-~]+[,;:)]")
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
 
 

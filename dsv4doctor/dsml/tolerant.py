@@ -113,6 +113,20 @@ _ELEMENT = {
 }
 # Every fragment holds one of these characters: a bracket, a bar, or what an escape begins with.
 MARKUP_SIGNS = frozenset("<>＜＞&\\|｜￨‖│∣❘%")
+# The same for a search of all at once (see `detect/hints.py`): every fragment has one of them.
+MARKUP_PATTERNS = (
+    "(?i)dsml",
+    rf"(?i)(?:{_WIDE_BAR}|ML{_BAR}{{1,3}}|{_LT}[^!-~]?/?[^!-~]?{_BAR}{{1,3}})[^!-~]?{_NAME}",
+    rf"(?i){_LT}/?｜D",
+    rf"{_LT}/?(?:function_|tool_call|tool_result|(?:antml:)?(?:invoke|parameter))",
+    rf"string={_QUOTE}(?:true|false)",
+    rf"{_BAR}[^!-~]?tool[▁_ ](?:call|output|sep)",
+    r"\A[^!-~]*(?:(?:(?:invoke|parameter)[^!-~]+)?name=|=?[\"']?(?:true|false)[\"']>|[\"']>)",
+    r"(?m)^/?(?:tool_calls|function_calls|invoke|parameter)>",
+    r"[｜|][^!-~]?(?:tool_calls|function_calls)>",
+    r"</?(?:｜{1,2}|\|)[A-Za-z]{0,4}[｜|]{0,2}[^!-~]*\z",
+    "<｜too",
+)
 # What stands for a bar, plainly or as the beginning of its escape.
 _BAR_SIGNS = "|｜￨‖│∣❘丨ǀ┃¦∥︱⏐&\\%ï"
 # No fragment exists without one of these; finding them is a memchr-speed search.
