@@ -19,6 +19,7 @@ from dsv4doctor.detect.listing import is_row, speaks_of_words
 from dsv4doctor.detect.lone_marks import (
     CLOSED_WORDS,
     CLOSERS,
+    SMALL_STRANGER,
     hung_endings,
     lone_marks,
     may_be_torn,
@@ -40,7 +41,6 @@ from dsv4doctor.detect.oddities import (
     CLOSER,
     DASH,
     DASH_END,
-    DASH_ENDS,
     FAINT,
     HUNG,
     LEAST,
@@ -67,7 +67,6 @@ from dsv4doctor.detect.oddities import (
     WORD_KINDS,
     Kind,
 )
-from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Text
 from dsv4doctor.detect.switches import spoken_by, switches
 from dsv4doctor.detect.tongues import are_of_two, foreign_words
@@ -94,12 +93,17 @@ _MIN_CHARS = 24
 # Finds of one kind that are weighed; a text with more is decided by these.
 _MAX_FOUND = 500
 
-# What the kinds need that are told by marks and not by words' codes (see `hints.py`).
-_BY_MARKS = hint(
-    r"\| (?:[)\]}]|[(\[{] [a-z]|(?:of|were|then|and|the|to|was|which|by)(?:--)? \|)|\|[)\]}]+--? ",
-    r"[A-Za-z]{2}--[ |\n]|(?m)^[)\]}]+--? |[0-9]\$ [a-z]|[)\]}]{2,6};?[a-z]{2}",
-    r"(?m)^#{1,6} #{1,6} |(?m)^#{1,6} [^ \n]{3,} [^ \n]{3,}$",
+# What the kinds need that are told by marks (see `hints.py`).
+_CELL = hint(
+    r"\| (?:[)\]}]|[(\[{] [a-z]|(?:of|were|then|and|the|to|was|which|by)(?:--)? \|)|\|[)\]}]+--? "
 )
+_RUN_OF_MARKS = hint(r" (?:,{2,}|_{3,}|#{3,}|;{2,}|:{3,}|\){2,}|\]{2,}) ")
+_DASHES = hint(r"[A-Za-z]{2}--[ |\n]")
+_CLOSED_HEAD = hint(r"(?m)^[)\]}]*(?:[)\]]--?|\}--) ")
+_PRICE = hint(r"[0-9]\$ [a-z]")
+_HEADING = hint(r"(?m)^#{1,6} #{1,6} |^#{1,6} [^ \n]{3,} [^ \n]{3,}$")
+_CLOSED_ON = hint(r"[)\]}]{2,6};?[a-z]{2}")
+_BY_MARKS = _CELL | _RUN_OF_MARKS | _DASHES | _CLOSED_HEAD | _PRICE | _HEADING | _CLOSED_ON
 # Brackets this far back can be what a closer closes.
 _BRACKET_REACH = 400
 _BRACKET = re.compile(r"[()\[\]{}]")
@@ -157,12 +161,9 @@ def debris(text: Text) -> str | None:
 def _may_tell(text: Text) -> bool:
     """False for most texts: nothing is odd about their words or their marks."""
     words = text.words
-    if text.prose_hints & _BY_MARKS or words.odd or words.clashes:
+    if text.prose_hints & (_BY_MARKS | SMALL_STRANGER) or words.odd or words.clashes:
         return True
-    codes = words.codes
-    if words.may_tell and (holds_run(codes) or holds_lone_mark(codes) or holds_hung_ending(codes)):
-        return True
-    return not text.prose.isascii() and holds_small_word(codes)
+    return words.may_tell and (holds_lone_mark(words.codes) or holds_hung_ending(words.codes))
 
 
 def _once(odd: list[_Odd], prose: str) -> list[_Odd]:
@@ -266,32 +267,28 @@ def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
 
 
 def _telling(text: Text) -> Iterator[_Odd]:
-    prose, signs, codes = text.prose, text.prose_signs, text.codes
-    told, odd = text.words.may_tell, text.words.odd  # False for most
-    if odd or ("|" in signs and ODD_CELL.search(prose)):
+    prose, hints, codes = text.prose, text.prose_hints, text.codes
+    told = text.words.may_tell  # False for most
+    if text.words.odd or (hints & _CELL and ODD_CELL.search(prose)):
         for kind in PAIR_KINDS:
             if _may_hold(kind, text):
                 yield from _pairs(kind, prose)
-    if told and holds_run(codes):
+    if told and hints & _RUN_OF_MARKS and holds_run(codes):
         yield from _found(RUN, prose)
-    dashes = "-" in signs and "--" in prose
-    if dashes and holds_any(prose, DASH_ENDS) and DASH_END.search(prose):
+    if hints & _DASHES and DASH_END.search(prose):
         yield from (o for o in _found(DASH, prose) if not _closes_a_rule(prose, o[0]))
-    closed = "-" in signs and not signs.isdisjoint(")]")
-    if (closed and (")- " in prose or "]- " in prose)) or (
-        dashes and _may_find(LINE_HEAD, prose, signs)
-    ):
+    if hints & _CLOSED_HEAD:
         yield from _found(LINE_HEAD, prose)
-    if "$" in signs and MONEY_END.search(prose):
+    if hints & _PRICE and MONEY_END.search(prose):
         yield from _found(MONEY, prose)
-    for kind in MARK_KINDS:
-        if not kind.needs.isdisjoint(signs) and _may_find(kind, prose, signs):
+    if hints & _HEADING and "# " in prose:
+        for kind in MARK_KINDS:
             yield from _found(kind, prose)
-    if may_be_torn(prose, signs):
+    if hints & _CLOSED_ON and may_be_torn(prose):
         torn = islice(torn_brackets(prose), _MAX_FOUND)
         yield from ((s, e, TORN) for s, e in torn if _is_torn(prose, s))
-    if not prose.isascii() and holds_small_word(codes):
-        yield from ((s, e, STRANGER) for s, e in islice(strangers(prose, signs), _MAX_FOUND))
+    if hints & SMALL_STRANGER and not prose.isascii() and holds_small_word(codes):
+        yield from ((s, e, STRANGER) for s, e in islice(strangers(prose), _MAX_FOUND))
     yield from _by_the_words(text) if told else ()
 
 
@@ -345,14 +342,6 @@ def _is_variable(prose: str, start: int, end: int) -> bool:
     """True for `el` in `for el in row` and in `var el = row`."""
     named = prose.endswith("for ", 0, start) and prose.startswith(" in ", end)
     return named or prose.startswith(" = ", end)
-
-
-def _may_find(kind: Kind, prose: str, signs: frozenset[str]) -> bool:
-    # A loop, since `any` over a generator costs more than the searches themselves.
-    for piece, needed in kind.hints:  # noqa: SIM110
-        if needed <= signs and piece in prose:
-            return True
-    return False
 
 
 def _may_hold(kind: Kind, text: Text) -> bool:

@@ -13,6 +13,7 @@ rule does, and must match wherever the rule may.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from threading import Lock
@@ -23,6 +24,8 @@ ANY, ALWAYS = -1, 1
 CALLS, REASONING, PLANTED = 2, 4, 8
 _FIRST_BIT = 4
 
+# Half a character by itself, which UTF-8 has no bytes for.
+_SURROGATE = re.compile(b"\xed[\xa0-\xbf]")
 _patterns: list[tuple[str | bytes, int]] = []
 _bits = [_FIRST_BIT]
 _scanning = Lock()
@@ -36,15 +39,10 @@ def hint(*patterns: str | bytes) -> int:
     return 1 << bit
 
 
-def hints_of(text: str) -> int:
-    """The bits of the rules that have to look at `text`."""
+def hints_of(raw: bytes) -> int:
+    """The bits of the rules that have to look at a text in UTF-8."""
     scan = _scanner()
-    if scan is None:
-        return ANY
-    try:
-        return scan(text.encode())
-    except UnicodeEncodeError:
-        return ANY
+    return ANY if scan is None or _SURROGATE.search(raw) else scan(raw)
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from itertools import product
 
+from dsv4doctor.detect.hints import hint
+
 _ENGLISH_SUFFIXES = (
     "ing", "ings", "tion", "tions", "sion", "sions", "ization", "isation", "ment", "ments", "ness",
     "ously", "ically", "ially", "ating", "ified", "ity", "ence", "ible",
@@ -78,10 +80,10 @@ _HUNG_TOKEN = re.compile(r"(?<!\S)\S{3,16}(?!\S)")
 # Two brackets come first, so that the search can look for them.
 _CLOSED_ON = re.compile(r"[)\]}][)\]}](?<![)\]}]..)[)\]}]{0,4};?(?=[a-z]{2})")
 # The same by the bracket that comes first: one character is searched for fastest.
-_CLOSED_BY = {
-    closer: re.compile(rf"\{closer}[)\]}}](?<![)\]}}]..)[)\]}}]{{0,4}};?(?=[a-z]{{2}})")
-    for closer in CLOSERS
-}
+_CLOSED_BY = tuple(
+    re.compile(rf"\{closer}[)\]}}](?<![)\]}}]..)[)\]}}]{{0,4}};?(?=[a-z]{{2}})")
+    for closer in sorted(CLOSERS)
+)
 _OPENED_ON = re.compile(r"(?<![/({\[])[/({\[]{2,6}(?=[a-z]{3})|(?<=[a-z])\((?=[%$&~][a-z]{2})")
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
 # Small words that a language beyond Latin has right beside its own: it borrows names, not these.
@@ -89,7 +91,12 @@ _CLOSES = {"(": ")", "{": "}", "[": "]"}
 _BEYOND = "[\u0400-\u1fff\u3040-\ufaff]"
 # The blank before it comes first, so that the search can look for that.
 _STRANGER = re.compile(rf"[ \n](?=({_WORDS})[ \n])(?:(?<={_BEYOND} )|(?=[a-z]+ {_BEYOND}))")
-_ANY_BEYOND = re.compile(_BEYOND)
+# The same in UTF-8 (see `hints.py`).
+SMALL_STRANGER = hint(
+    rf"[\xd0-\xef][\x80-\xbf]{{1,2}} (?:{_WORDS})[ \n]|[ \n](?:{_WORDS}) [\xd0-\xef]".encode(
+        "latin-1"
+    )
+)
 
 
 def lone_marks(prose: str) -> Iterator[tuple[int, int]]:
@@ -146,15 +153,11 @@ def torn_brackets(prose: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def may_be_torn(prose: str, signs: frozenset[str]) -> bool:
+def may_be_torn(prose: str) -> bool:
     """True where two closing brackets in a row stand before a letter."""
-    for closer in signs & CLOSERS:  # noqa: SIM110
-        if _CLOSED_BY[closer].search(prose):
-            return True
-    return False
+    return any(pattern.search(prose) for pattern in _CLOSED_BY)
 
 
-def strangers(prose: str, signs: frozenset[str]) -> Iterator[tuple[int, int]]:
+def strangers(prose: str) -> Iterator[tuple[int, int]]:
     """The places of small words of Latin languages right beside a word of another script."""
-    if _ANY_BEYOND.search("".join(signs)):
-        yield from (match.span(1) for match in _STRANGER.finditer(prose))
+    yield from (match.span(1) for match in _STRANGER.finditer(prose))

@@ -76,11 +76,13 @@ def _is_letter(char: str) -> bool:
     return char.isascii() and char.isalpha()
 
 
-def words_of_all(texts: Sequence[str], wide: Sequence[bool]) -> list[Words]:
-    """`words_of` each text, in order; `wide` is False for one without blanks beyond ASCII's."""
+def words_of_all(texts: Sequence[str], raws: Sequence[bytes], wide: Sequence[bool]) -> list[Words]:
+    """`words_of` each text, in order; `raws` are the texts in UTF-8, `wide` is False for one
+    without blanks beyond ASCII's."""
     if sum(map(len, texts)) < _MIN_CHARS:
         return list(map(words_of, texts))
-    raws = [_in_utf8(text, wide=w) for text, w in zip(texts, wide, strict=True)]
+    each = zip(texts, raws, wide, strict=True)
+    raws = [_plainly_parted(text) if w else raw for text, raw, w in each]
     every, clashing, doubled = _codes_and_clashes(raws)
     odd = [SUFFIX in codes for codes in every]
     # An unknown word parts them: it is in no row.
@@ -94,10 +96,9 @@ def words_of_all(texts: Sequence[str], wide: Sequence[bool]) -> list[Words]:
     return words
 
 
-def _in_utf8(text: str, *, wide: bool) -> bytes:
+def _plainly_parted(text: str) -> bytes:
     """The text in UTF-8, every blank between words one of ASCII's."""
-    plain = text.translate(_PLAIN_BLANKS) if wide else text
-    return plain.encode("utf-8", "surrogatepass")
+    return text.translate(_PLAIN_BLANKS).encode("utf-8", "surrogatepass")
 
 
 def _codes_and_clashes(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from dsv4doctor.detect.hints import hint
 from dsv4doctor.detect.lone_marks import SUFFIXES
 from dsv4doctor.detect.neighbours import NEVER_TWICE
-from dsv4doctor.detect.signs import signs_of
 
 # Small words of other languages that tell by themselves.
 LEAST_TONGUES = 3
@@ -41,26 +40,16 @@ def _any(words: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of oddity; `cap` is how often it counts in a window: more is somebody's notation.
-
-    `hints` are pieces of which every find has one, each with its signs (see `signs.py`); one of the
-    signs `needs` is in each of them.
-    """
+    """One kind of oddity; `cap` is how often it counts in a window: more is somebody's notation."""
 
     name: str
     weight: float
     pattern: re.Pattern[str]
-    hints: tuple[tuple[str, frozenset[str]], ...] = ()
     cap: int = 2
-    needs: frozenset[str] = frozenset()
 
 
-def _kind(
-    name: str, weight: float, pattern: str, hints: tuple[str, ...] = (), *, cap: int = 2
-) -> Kind:
-    signed = tuple((hint, signs_of(hint)) for hint in hints)
-    needs = frozenset[str]().union(*(signs for _, signs in signed))
-    return Kind(name, weight, re.compile(pattern, re.MULTILINE), signed, cap, needs)
+def _kind(name: str, weight: float, pattern: str, *, cap: int = 2) -> Kind:
+    return Kind(name, weight, re.compile(pattern, re.MULTILINE), cap)
 
 
 # What stands before is looked at after the first character, so that the search can look for that.
@@ -123,10 +112,9 @@ ODD_CELL = re.compile(
 )
 # Two blanks set apart what code says of `index--`.
 DASH = _kind("dash", 0.6, r"(?<![-\w])[A-Za-z][a-z]{1,13}--(?=[ |\n])(?! ?>|  )")
-# What every such dash ends with, faster to look for; and the last of it, faster still.
-DASH_ENDS = ("-- ", "--|", "--\n")
+# What every such dash ends with, faster to look for.
 DASH_END = re.compile(r"--(?<=[A-Za-z]{2}--)[ |\n]")
-LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]+--? (?=\w)", (")--", "]--", "}--"))
+LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]*(?:[)\]]--?|\}--) (?=\w)")
 RUN = _kind(
     "run",
     0.8,
@@ -137,8 +125,8 @@ MONEY = _kind("money", 0.6, r"(?<![\w$])\d{1,4}\$(?= [a-z])")
 # What every such price ends with, faster to look for.
 MONEY_END = re.compile(r"\$(?<=\d\$) [a-z]")
 MARK_KINDS = (
-    _kind("heading marks twice", 0.8, r"^#{1,6} #{1,6} (?=\w)(?!.*##$)", ("# #",)),
-    _kind("heading twice", 0.8, r"#(?<!.#)#{0,5} (?P<head>\w{3,}) (?P=head)$", ("# ",)),
+    _kind("heading marks twice", 0.8, r"^#{1,6} #{1,6} (?=\w)(?!.*##$)"),
+    _kind("heading twice", 0.8, r"#(?<!.#)#{0,5} (?P<head>\w{3,}) (?P=head)$"),
 )
 SUPPORTING_KINDS = (
     _kind(
@@ -154,19 +142,19 @@ SUPPORTING_KINDS = (
     ),
     _kind("open end", 0.8, r"[a-z](?<![a-z].)[a-z]+[(\[{]{1,2}\"?\s*\Z"),
 )
-SWITCH = Kind("switch", 0.75, re.compile(""), (), 6)
+SWITCH = Kind("switch", 0.75, re.compile(""), 6)
 # The same where a whole clause is looked at: weighed in half a line, in place of switches.
-TONGUE = Kind("small word of another language", 0.9, re.compile(""), (), 2)
-TONGUES = Kind("small words of several languages", 0.9, re.compile(""), (), 6)
+TONGUE = Kind("small word of another language", 0.9, re.compile(""), 2)
+TONGUES = Kind("small words of several languages", 0.9, re.compile(""), 6)
 # Two of them that are of two languages, the clause of a third.
-TONGUE_PAIR = Kind("small words of two other languages", 0.9, re.compile(""), (), 2)
-NEVER = Kind("never side by side", 0.9, re.compile(""), (), 4)
+TONGUE_PAIR = Kind("small words of two other languages", 0.9, re.compile(""), 2)
+NEVER = Kind("never side by side", 0.9, re.compile(""), 4)
 # The same where no language has both words.
-NEVER_TONGUES = Kind("never side by side, of two languages", 1.2, re.compile(""), (), 4)
-BESIDE = Kind("lone mark beside a small word", 1.0, re.compile(""), (), 4)
-HUNG = Kind("ending hung on a mark", 1.0, re.compile(""), (), 4)
-STRANGER = Kind("small word beside another script", 0.7, re.compile(""), (), 3)
-TORN = Kind("torn bracket", 0.9, re.compile(""), (), 3)
+NEVER_TONGUES = Kind("never side by side, of two languages", 1.2, re.compile(""), 4)
+BESIDE = Kind("lone mark beside a small word", 1.0, re.compile(""), 4)
+HUNG = Kind("ending hung on a mark", 1.0, re.compile(""), 4)
+STRANGER = Kind("small word beside another script", 0.7, re.compile(""), 3)
+TORN = Kind("torn bracket", 0.9, re.compile(""), 3)
 # Kinds about words: thick marks alone are somebody's notation.
 WORD_KINDS = frozenset(
     {

@@ -44,17 +44,15 @@ class Period:
     covered: int
 
 
-def tail_period(text: str, share: float | None = None) -> Period | None:
-    """The period with which `text` ends, seen at least twice; None if there is none.
+def tail_period(body: str, share: float) -> Period | None:
+    """The period with which a text ends, seen at least twice; None if there is none.
 
-    A last word that falls out of step is forgiven: decoding stops anywhere. `share` is
-    `tail_share(text)`, from a caller who has it at hand.
+    A last word that falls out of step is forgiven: decoding stops anywhere. `body` is the text
+    without the blanks at its end, `share` is `tail_share(body)`.
     """
-    body = text.rstrip()
     found = _period_at_end(body)
     if found is not None:
         return found
-    share = tail_share(body) if share is None else share
     if share < (0.35 if len(body) > SHARE_TAIL // 2 else 0.5):
         for slip in _SLIPS:
             found = _period_at_end(body[: len(body) - slip]) if slip < len(body) // 4 else None
@@ -63,9 +61,9 @@ def tail_period(text: str, share: float | None = None) -> Period | None:
     return found
 
 
-def tail_share(text: str) -> float:
-    """`compressed_share` of the tail, its blanks at the end left off; 1.0 where it is no loop."""
-    tail = text.rstrip()[-SHARE_TAIL:]
+def tail_share(body: str) -> float:
+    """`compressed_share` of the tail; 1.0 where it is no loop."""
+    tail = body[-SHARE_TAIL:]
     return compressed_share(tail) if recurs(tail) else 1.0
 
 

@@ -118,8 +118,9 @@ def detect(subject: Subject) -> Iterator[Seen]:
     for text in subject.free_texts:
         if len(text.text) < _MIN_CHARS:
             continue
-        share = tail_share(text.text)
-        period = tail_period(text.text, share)
+        body = text.text.rstrip()
+        share = tail_share(body)
+        period = tail_period(body, share)
         # The prompt is read only where it matters.
         if (
             period
@@ -128,7 +129,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
         ):
             yield _flood(text, period)
             return
-        what = None if text.in_call else blank_flood(text) or given_twice(subject, text)
+        what = None if text.in_call else blank_flood(text, body) or given_twice(subject, text)
         if what:
             yield Seen(label=Label.REPETITION_LOOP, where=text.where, what=what)
             return

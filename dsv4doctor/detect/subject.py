@@ -144,7 +144,7 @@ class Text:
     @lazy
     def odd_places(self) -> list[int]:
         """Where Latin letters of the prose may be unlikely: see `many_letters.latin_suspects`."""
-        return latin_suspects([self.prose])[0]
+        return latin_suspects([self.prose], [self.prose.encode("utf-8", "surrogatepass")])[0]
 
     @lazy
     def prose_signs(self) -> frozenset[str]:
@@ -274,16 +274,23 @@ def look_at_all(subjects: Sequence[Subject]) -> None:
     """Look at many replies at once, which costs less than one by one: their `hints`, and the
     `words` and `odd_places` of their texts."""
     texts = [text for subject in subjects for text in subject.texts]
+    proses, raws, wide = [], [], []
     for text in texts:
-        known = text.__dict__
-        known["hints"] = known["prose_hints"] = hints_of(text.text)
-        if not text.code:
-            known["prose"] = text.text
+        known, whole = text.__dict__, text.text
+        raw = whole.encode("utf-8", "surrogatepass")
+        known["hints"] = hints = hints_of(raw)
+        prose = whole
+        if hints & _CODE and text.code:
+            prose = text.prose
+            raw = prose.encode("utf-8", "surrogatepass")
+            hints = hints_of(raw)
         else:
-            known["prose_hints"] = hints_of(text.prose)
-    proses = [text.prose for text in texts]
-    wide = [bool(text.prose_hints & _WIDE_BLANK) for text in texts]
-    every, odd = words_of_all(proses, wide), latin_suspects(proses)
+            known["code"], known["prose"] = NOWHERE, whole
+        known["prose_hints"] = hints
+        proses.append(prose)
+        raws.append(raw)
+        wide.append(hints & _WIDE_BLANK != 0)
+    every, odd = words_of_all(proses, raws, wide), latin_suspects(proses, raws)
     for text, words, places in zip(texts, every, odd, strict=True):
         text.__dict__.update(words=words, odd_places=places)
     for subject in subjects:

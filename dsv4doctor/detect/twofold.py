@@ -60,11 +60,9 @@ def _says_much(passage: str) -> bool:
     return len(passage) >= _MIN_CHARS and len(set(_WORD.findall(passage))) >= _MIN_WORDS
 
 
-def blank_flood(text: Text) -> str | None:
-    """What is said when a text trails off in blanks and line breaks."""
-    if not text.text[-1:].isspace():
-        return None
-    seen = text.text.rstrip()
+def blank_flood(text: Text, seen: str) -> str | None:
+    """What is said when a text trails off in blanks and line breaks; `seen` is what stands before
+    them."""
     blanks = len(text.text) - len(seen)
     if not seen or blanks < _MANY_BLANKS:
         return None

@@ -53,8 +53,12 @@ QUIET = {
 }
 
 
+def _suspects(texts: list[str]) -> list[list[int]]:
+    return latin_suspects(texts, [text.encode("utf-8", "surrogatepass") for text in texts])
+
+
 def _row(text: str, prompt: str = "") -> tuple[int, int] | None:
-    found = unlikely_row(text, latin_suspects([text])[0], prompt)
+    found = unlikely_row(text, _suspects([text])[0], prompt)
     for script in ALPHABETS.keys() - {"Latin"}:
         found = found or unlikely_row(text, suspects(text, script), prompt)
     return found
@@ -107,7 +111,7 @@ def test_many_texts_at_once_are_read_as_one_by_one() -> None:
         "".join(rng.choice("abc xyzq\nÄß漢") for _ in range(rng.randrange(400))) for _ in range(60)
     ]
     rng.shuffle(texts)
-    assert latin_suspects(texts) == [latin_suspects([text])[0] for text in texts]
+    assert _suspects(texts) == [_suspects([text])[0] for text in texts]
 
 
 def test_long_lines_beside_each_other_are_read_once() -> None:

@@ -21,7 +21,7 @@ PIECES = (
     "<｜DSML｜invoke name=\"f\">", "</｜DSML｜", "<invoke name='f'>", 'string="true">', "<｜tool▁calls▁begin｜>", "&lt;|DSML",
     "tool_calls>", "<|im_end|>", "<|im_st", "</s>", "<unk>", "[INST]", "<0x0A>", "]~b]", "</think>", "<thinking>", "nk>\n",
     "assistantfinal", "The user wants ", "Let me ", "用户想", "пользователь хочет ", "\x07", "\ufffd", "\ue000", "Ã©", "РџСЂРёРІРµС‚",
-    "ΓÇö", "锟斤拷", "Ġthe", "`code`", "```\n", "~~~", "of );", " ,- and ", "}} the ", "tion ", "the the ", "| and | ", "--\n",
+    "ΓÇö", "锟斤拷", "Ġthe", "`code`", "```\n", "~~~", "of );", "word))]then ", " ,- and ", "}} the ", "tion ", "the the ", "| and | ", "--\n",
     "# # x", "9$ a", "sеrvеr ", "然后 ", "ничего ", "καλός ", "שלום ", "한국어 ", "สวัสดี ", "नमस्ते ", "😀", "†‡¶¤¦", "\u3000", "\u00a0",
     "\u2028", "error: connection reset", "\nUser: a\nAssistant: b", "You are Bot, ", "all rights reserved ", "Hello there. ", "x = 1\n",
     "a,b;c ", "Thelockis,heldby.The", "\u200b", "\ud800", "for for ", "10 , ) ; ", " {\n", "ok ok ",
@@ -69,16 +69,16 @@ def test_pieces_in_running_text_too() -> None:
 
 
 def test_a_plain_sentence_has_no_hint() -> None:
-    assert hints_of("The lock is held by the writer until the last reader has gone.") == ALWAYS
+    assert hints_of(b"The lock is held by the writer until the last reader has gone.") == ALWAYS
 
 
 def test_what_cannot_be_encoded_is_looked_at_by_every_rule() -> None:
-    assert hints_of("a lone \ud800 surrogate") == ANY
+    assert hints_of("a lone \ud800 surrogate".encode("utf-8", "surrogatepass")) == ANY
 
 
 def test_without_hyperscan_every_rule_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "_scanner", lambda: None)
-    assert hints_of("The lock is held.") == ANY
+    assert hints_of(b"The lock is held.") == ANY
     replies = ["Fine.", "<｜DSML｜tool_calls>", "The lock is held."]
     _same_in_a_batch(
         [Exchange(response=Response(content=r, finish_reason="stop")) for r in replies]
@@ -90,7 +90,7 @@ def test_each_pattern_matches_something() -> None:
     texts = [str(text) for v in VARIANTS for text in _strings(v["response"])] + list(PIECES)
     found = 0
     for text in texts:
-        bits = hints_of(text)
+        bits = hints_of(text.encode("utf-8", "surrogatepass"))
         found |= bits if bits != ANY else 0
     every = {1 << bit for _, bit in hints._patterns}
     assert not {bit for bit in every if not found & bit}

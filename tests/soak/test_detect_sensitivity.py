@@ -12,7 +12,7 @@ from detect_rows import ROWS
 from detect_texts import Piece, clean_pieces
 
 from dsv4doctor.detect import judge
-from dsv4doctor.detect.periods import tail_period
+from dsv4doctor.detect.periods import tail_period, tail_share
 from dsv4doctor.exchange import exchange_from_record
 
 SAMPLES = 300
@@ -23,7 +23,10 @@ KINDS = injections()
 def usable(piece: Piece) -> bool:
     """A text whose own tail already repeats is set apart, and one with code quotes: a fault that
     lands inside them is a quotation."""
-    return tail_period(piece.text[:1500]) is None and " " in piece.text and "`" not in piece.text
+    body = piece.text[:1500].rstrip()
+    return (
+        tail_period(body, tail_share(body)) is None and " " in piece.text and "`" not in piece.text
+    )
 
 
 def recall(injection: Injection, texts: list[str], samples: int, seed: int = 0) -> float:
