@@ -84,7 +84,7 @@ _STOP = frozenset(
         "got",
     ]
 )
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
 _SUM = re.compile(
     r"how (?:much|many|far|long|old)|what is the|revenue|area|speed|distance|percent|altogether|weigh|\beach\b|total|income|sum|cost|price|earn|spend|left|remain|calculate|profit|average",
     re.IGNORECASE,
@@ -100,6 +100,18 @@ _SHARED_PAST = re.compile(
     r"(?:following|per|regarding|about) (?:our|your) (?:\w+ )?(?:chat|talk|conversation|discussion|request|order|booking|question)|"
     r"you (?:told|asked|mentioned|said)|your (?:flight|order|booking|appointment|reservation|invoice|parcel|package|"
     r"delivery|prescription|application|claim|hotel|table|ticket|subscription|loan|account)\b)",
+    re.IGNORECASE,
+)
+# What a request says of the conversation itself; one of nothing else may be about anything.
+_TALK_WORDS = (
+    "talk talked chat chatted conversation discussion discussed question questions ask asked first last earlier previous "
+    "before today yesterday session summarise summarize summary recap remember remind recall repeat again tell told said "
+    "say agreed agree decided decide mentioned mention want wanted please now know note noted context far start started"
+)
+_OF_TALKS = frozenset(word[:_STEM] for word in _TALK_WORDS.split())
+# Parts to be played: what is said in them comes from nowhere.
+_ASKS_ROLE = re.compile(
+    r"\b(?:act (?:as|like)|pretend|simulat\w+|role-?play\w*|imagine|you (?:work|play|run)|play the)\b",
     re.IGNORECASE,
 )
 # How a letter or a host greets somebody; and requests that ask for one.
@@ -132,6 +144,15 @@ _TECHNICAL = re.compile(
     r"http|https|api|regex|terraform|ansible|react|bash|systemd|ssh|tls|redis|json|yaml|kafka|css|html|port \d+)\b",
     re.IGNORECASE,
 )
+# Requests for words about code.
+_ASKS_WORDS = re.compile(
+    r"\b(?:messages?|tweets?|posts?|poems?|haikus?|limericks?|songs?|titles?|names?|slogans?|taglines?|mottos?|descriptions?|summar\w+|bios?|"
+    r"analog\w+|metaphors?|notes?|stor(?:y|ies)|jokes?|puns?|letters?|e-?mails?|blogs?|articles?|essays?|talks?|headlines?|paragraphs?|"
+    r"sentences?|captions?|comments?|intro\w*|abstracts?|reviews?|changelogs?|explanations?|definitions?|outlines?|plans?|topics?|ideas?|"
+    r"tips?|advice|reasons?|questions?|quiz\w*|lessons?|courses?|tutorials?|books?|docstrings?|doc(?:s|umentation)|readme|pitch\w*|ads?|"
+    r"announcements?|words|terms|english|pseudo-?code|steps|overview|history|pros|specs?|requirements?|tickets?|issues?|user stories)\b",
+    re.IGNORECASE,
+)
 _MERE_PROSE = re.compile(r"[^`{}()\[\]=;<>|/\\_$#*]+")
 # Whoever asks back, declines or advises speaks to somebody.
 _SPEAKS_TO = re.compile(
@@ -144,6 +165,12 @@ _GLUE_WORDS = {
     "Italian": "il la gli di del che una con per sono è nel al e si lo della",
     "Portuguese": "os de da que em uma com por para se é ao e na dos das",
 }
+# Words that only an English request has: one in another language may be without accents too.
+_ENGLISH_WORDS = (
+    "the is are to of my how what why when where which who does do i you your it its with and this that these from can "
+    "should write show give explain list make create need want"
+)
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
 _GLUE = {language: frozenset(words.split()) for language, words in _GLUE_WORDS.items()}
 _GLUE_SHARE = 0.25
 _MIN_PROSE_WORDS = 12
@@ -174,11 +201,13 @@ def _is_no_answer_in_code(subject: Subject, prompt: str, reply: str) -> str | No
     words = reply.lower().split()
     if len(words) < _MIN_PROSE_WORDS or not _MERE_PROSE.fullmatch(reply):
         return None
-    asks_code = _ASKS_CODE.search(prompt) is not None
+    asks_code = _ASKS_CODE.search(prompt) is not None and not _ASKS_WORDS.search(prompt)
     if asks_code and reply.isascii() and not _SPEAKS_TO.search(reply):
         return f"code was asked for, and this is prose about something else: {reply[:60]!r}"
     named = asks_code or _CODE_NAME.search(prompt) or _TECHNICAL.search(prompt)
     if named and not asks_for_languages(subject):
+        if _ENGLISH.isdisjoint(prompt.lower().split()):
+            return None
         for language, glue in _GLUE.items():
             if sum(word in glue for word in words) >= _GLUE_SHARE * len(words):
                 return f"{language} that speaks of nothing in the request: {reply[:60]!r}"
@@ -197,11 +226,14 @@ def _is_about_else(prompt: str, reply: str) -> str | None:
     ):
         return "works out another sum: none of its figures and words are the request's"
     if _SHARED_PAST.match(reply):
-        return f"speaks of an agreement that the request knows nothing of: {reply[:60]!r}"
-    if _GREETING.match(reply) and not _ASKS_LETTER.search(prompt):
+        # A talk with no topic named may have been about it, and a part may be played.
+        if not (_stems(prompt) <= _OF_TALKS or _ASKS_ROLE.search(prompt)):
+            return f"speaks of an agreement that the request knows nothing of: {reply[:60]!r}"
+    elif _GREETING.match(reply) and not (_ASKS_LETTER.search(prompt) or _ASKS_ROLE.search(prompt)):
         return f"greets somebody that the request knows nothing of: {reply[:60]!r}"
     names = {name for name in _PROPER.findall(reply) if name not in prompt}
-    if _PERSONA_PROMPT.match(prompt) and len(names) >= 2:
+    # A persona with nothing to answer may tell of anything.
+    if _PERSONA_PROMPT.match(prompt) and "?" in prompt and len(names) >= 2:
         return f"another conversation's names: {', '.join(sorted(names)[:3])}"
     return None
 
