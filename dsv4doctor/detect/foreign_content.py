@@ -17,6 +17,7 @@ https://github.com/LMCache/LMCache/issues/4385, https://github.com/ggml-org/llam
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 
 from dsv4doctor.detect.canary_mismatch import foreign_codes
@@ -27,10 +28,22 @@ from dsv4doctor.detect.subject import Subject
 from dsv4doctor.detect.topic import is_off_topic
 from dsv4doctor.label import Label
 
-_CUE = (
+_CUE = re.compile(
     r"(sessions?|codes?|users?|customers?|tickets?|conversations?|chats?|clients?|tenants?|id|for|case|ref|"
-    r"regarding|concerning|as for|dear|hello|hi)\W{1,3}$"
+    r"regarding|concerning|as for|dear|hello|hi|(?:code|session|mark) is)\W{1,3}$",
+    re.IGNORECASE,
 )
+_CUE_REACH = 16
+# What stands before somebody's mark and before no abbreviation; names as short as those need it.
+_OWNER_CUE = re.compile(
+    r"\b(?:sessions?|users?|customers?|conversations?|chats?|clients?|tenants?|dear|hello|hi|code is|(?:session|your) code)\W{1,3}$",
+    re.IGNORECASE,
+)
+_SHORT_NAME = 3
+_LETTERS = string.ascii_letters
+_ABBREVIATIONS = frozenset(
+    ["UTF", "SHA", "ISO", "RFC", "AES", "RSA", "DES", "CVE", "PEP", "USB", "GPT", "BBC", "ERR", "CPU", "GPU", "IPV"]
+)  # fmt: skip
 # Capitals and a number that are everybody's: standards, formats, aircraft, diseases.
 _PUBLIC = re.compile(
     r"(?:COVID|IEEE|LATIN|POSIX|BASE|ECMA|ANSI|NIST|WINDOWS|UNICODE|BOEING|AIRBUS|APOLLO|SARS|INFLUENZA|HTTP|HTTPS|"
@@ -78,6 +91,23 @@ _ASKS_PAGE = re.compile(
 # A licence says some of it too, and says again and again what it is.
 _LEGAL = re.compile(r"licen[cs]e|copyright")
 _LEGAL_WORDS = 4
+# How licences and their notices begin; whoever wants one, or a file that has one at its head.
+_LICENCES = (
+    "permission is hereby granted, free of charge", "permission to use, copy, modify, and",
+    "the software is provided \"as is\"", "this software is provided \"as is\"",
+    "this software is provided by the copyright", "redistribution and use in source and binary",
+    "licensed under the apache license", "licensed to the apache software foundation",
+    "this program is free software: you", "this program is free software; you",
+    "this library is free software; you",
+    "you may not use this file except in compliance",
+)  # fmt: skip
+_ANY_LICENCE = hint(f"(?i)\\A[^!-~]*(?:{'|'.join(_LICENCES)})")
+_LICENCE_REACH = 80
+_ASKS_LICENCE = re.compile(
+    r"\b(?:mit|bsd|gpl|lgpl|apache|isc|mozilla|legal\w*|notices?|headers?|warrant\w*|clauses?|grants?|permissions?|open[- ]?source|"
+    r"free software|readme|copying|repo\w*|projects?|quote|cite|recite|head|top of|begin\w*|start\w*)\b",
+    re.IGNORECASE,
+)
 # A page begins with its furniture.
 _BOILERPLATE_REACH = 2000
 MIN_BOILERPLATE = 3
@@ -105,11 +135,10 @@ def _marker(subject: Subject) -> Iterator[Seen]:
     for text in subject.texts:
         for match in shape.finditer(text.text):
             token = match.group()
-            if _PUBLIC.match(token):
+            before = text.text[max(0, match.start() - _CUE_REACH) : match.start()]
+            if _PUBLIC.match(token) or _is_no_name(token, own, asked, before):
                 continue
-            cued = re.search(
-                _CUE, text.text[max(0, match.start() - 16) : match.start()], re.IGNORECASE
-            )
+            cued = _CUE.search(before)
             if cued and (cued[1] or "").lower() in _RECORD_CUES and cued[1].lower() in asked:
                 # A tracker's key, where the request speaks of tickets or cases itself.
                 continue
@@ -118,10 +147,32 @@ def _marker(subject: Subject) -> Iterator[Seen]:
             if (
                 token != own
                 and token not in subject.prompt
-                and (cued or owned or match.start() <= 1)
+                and (cued or owned or match.start() <= 1 or _is_heading(text.text, *match.span()))
             ):
                 what = f"a session's mark, and not this one's ({own}), {span(text.text, *match.span())}"
                 yield _seen(text.where, what)
+
+
+def _is_no_name(token: str, own: str, asked: str, before: str) -> bool:
+    """True for an abbreviation and a number, and for a name that the request has by itself."""
+    name, own_name = _letters_before(token), _letters_before(own)
+    if name == own_name:
+        return False
+    if len(name) > _SHORT_NAME:
+        return name.lower() in asked
+    short = len(own_name) > _SHORT_NAME and not _OWNER_CUE.search(before)
+    return short or name in _ABBREVIATIONS
+
+
+def _letters_before(mark: str) -> str:
+    """The letters with which a mark begins: its name."""
+    return mark[: len(mark) - len(mark.lstrip(_LETTERS))]
+
+
+def _is_heading(text: str, start: int, end: int) -> bool:
+    """True for a mark that opens a line, a bracket or a sentence, a colon behind it."""
+    before = text[max(0, start - 2) : start]
+    return text.startswith(":", end) and (before[-1:] in "\n([" or before == ". ")
 
 
 def _named_marker(subject: Subject, own: str) -> Iterator[Seen]:
@@ -143,8 +194,8 @@ def _shape_of(marker: str) -> str:
             pieces.append(rf"\d{{1,{len(piece) + 2}}}")
         elif piece.isalpha() and piece.isascii():
             # Short prefixes are part of the form, longer runs are names.
-            # Abbreviations (`UTF-8`, `SHA-256`) have three letters where names have more.
-            least = min(len(piece), 4)
+            # Abbreviations (`UTF-8`, `SHA-256`) have three letters where most names have more.
+            least = min(len(piece), 3)
             name = f"[A-Z]{{{least},16}}" if piece.isupper() else f"[a-z]{{{least},16}}"
             pieces.append(name if least >= 3 else re.escape(piece))
         else:
@@ -220,6 +271,16 @@ def _boilerplate(subject: Subject) -> Iterator[Seen]:
         yield _seen("content", f"a web page's furniture: {', '.join(sorted(found)[:4])}")
 
 
+def _licence(subject: Subject) -> Iterator[Seen]:
+    """The text of a licence from its beginning, in answer to something else."""
+    if not (subject.content.hints & _ANY_LICENCE and subject.prompt):
+        return
+    if not subject.content.text[:_LICENCE_REACH].lower().lstrip().startswith(_LICENCES):
+        return
+    if not _ASKS_PAGE.search(subject.prompt) and not _ASKS_LICENCE.search(subject.prompt):
+        yield _seen("content", f"a licence's text, {span(subject.content.text, 0, 60)}")
+
+
 def _off_topic(subject: Subject) -> Iterator[Seen]:
     if reason := is_off_topic(subject):
         yield _seen("content", reason)
@@ -229,7 +290,7 @@ def _seen(where: str, what: str) -> Seen:
     return Seen(label=Label.FOREIGN_CONTENT, where=where, what=what)
 
 
-_CHECKS = (_marker, _tenant_path, _system_prompt, _boilerplate, _off_topic)
+_CHECKS = (_marker, _tenant_path, _system_prompt, _boilerplate, _licence, _off_topic)
 DETECTOR = Detector(
     label=Label.FOREIGN_CONTENT,
     summary="another session's canary, mark, path or conversation in this reply",
