@@ -76,7 +76,8 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
         return
     first, last = pieces[0], pieces[-1]
     at_head = first.form is Form.ATTRIBUTE and begins(text.text, first)
-    if at_head and _is_own_opener(subject, text, first):
+    # The attribute and nothing behind it is what somebody looks for.
+    if at_head and text.text[first.end :].strip() and _is_own_opener(subject, text, first):
         yield leak(text.where, text.text, first, "the value begins with the rest of its own opener")
         return
     end = _CLOSER_AT_END.search(text.text, max(0, len(text.text) - 96))

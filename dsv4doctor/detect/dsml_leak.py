@@ -45,6 +45,10 @@ _SHOWS = re.compile(
     re.IGNORECASE,
 )
 _NAME_BEFORE = re.compile(r"name=\\?[\"']([\w.-]{1,64})\\?[\"']\s*$")
+# The same without its own beginning, where DSML's attribute follows.
+_CUT_NAME_BEFORE = re.compile(r"(?<![\w.-])([\w.-]{1,64})\\?[\"']\s*$")
+# All that is no name in `</invoke>`.
+_NAME_OF_CLOSER = re.compile(r"\W+")
 # Requests that an example of a call answers.
 _ABOUT_CALLS = re.compile(
     r"\b(?:examples?|samples?|fixtures?|pars\w+|raw|formats?|syntax|tests?|docs?|documentation|wire|tools?|"
@@ -110,6 +114,7 @@ def _counts(subject: Subject, piece: Fragment, reading: _Reading) -> bool:
             not reading.only_attributes
             or _begins_call(subject, piece, reading.text)
             or _ends_with_opener(subject, piece, reading.text)
+            or _is_cut_opener(subject, piece, reading.text)
         )
     return True
 
@@ -119,6 +124,14 @@ def _is_left_open(last: Fragment, text: str) -> bool:
     XML ends with what closes."""
     opens = last.form is Form.PLAIN and last.element == "block" and not last.closing
     return opens and not text[last.end :].strip() and _begins_a_line(text, last.start)
+
+
+def _is_orphan_end(plain: list[Fragment], text: str) -> bool:
+    """True for a text that ends with closers of which it opened none, in whatever way."""
+    if not all(p.closing for p in plain) or text[plain[-1].end :].strip():
+        return False
+    names = {_NAME_OF_CLOSER.sub("", text[p.start : p.end]) for p in plain}
+    return not any(f"<{name}" in text for name in names)
 
 
 def _plain_is_call(subject: Subject, text: str, loose: tuple[Fragment, ...]) -> bool:
@@ -132,6 +145,8 @@ def _plain_is_call(subject: Subject, text: str, loose: tuple[Fragment, ...]) -> 
     has_block = any(p.element == "block" for p in plain)
     has_parameter = any(p.element == "parameter" for p in plain)
     if has_block and bool(offered) and _is_left_open(loose[-1], text):
+        return True
+    if offered and plain and _is_orphan_end(plain, text):
         return True
     if has_block and bool(offered) and all(p.closing for p in plain):
         # Nobody closes a call and its block but who has opened them.
@@ -163,6 +178,16 @@ def _ends_with_opener(subject: Subject, piece: Fragment, text: str) -> bool:
     """True for the rest of an opener of an offered tool's parameter that ends a text."""
     name = _NAME_BEFORE.search(text, max(0, piece.start - MARGIN), piece.start)
     return not text[piece.end :].strip() and name is not None and _is_declared(subject, name[1])
+
+
+def _is_cut_opener(subject: Subject, piece: Fragment, text: str) -> bool:
+    """True for DSML's own attribute behind the name of an offered tool's parameter, the bracket
+    that opened it gone."""
+    before = text[max(0, piece.start - MARGIN) : piece.start].rsplit("\n", 1)[-1]
+    if "<" in before or "string=" not in text[piece.start : piece.end]:
+        return False
+    name = _CUT_NAME_BEFORE.search(before)
+    return name is not None and _is_declared(subject, name[1])
 
 
 def _begins_call(subject: Subject, piece: Fragment, text: str) -> bool:

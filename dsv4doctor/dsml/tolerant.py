@@ -72,7 +72,7 @@ _LOST_BAR = re.compile(
 )
 # Text that ends inside an opener or closer; only the full-width bar, since `<|` ends F# lines.
 _CUT_END = re.compile(
-    r"</?｜{1,2}(?:D(?:S(?:M(?:L｜{0,2})?)?)?)?$|</?\|D(?:S(?:M(?:L\|{0,2})?)?)?$"
+    r"(?<=\s)</?(?:invoke|parameter|tool_calls|function_calls)$|(?<=\n)</$|</?｜{1,2}(?:D(?:S(?:M(?:L｜{0,2})?)?)?)?$|</?\|D(?:S(?:M(?:L\|{0,2})?)?)?$"
 )
 _BARE = re.compile(
     rf"{_BAR}{{1,3}}DSML{_BAR}{{1,3}}|{_WIDE_BAR}\s?DSML\b|\bDSML\s?{_WIDE_BAR}", re.IGNORECASE
@@ -92,6 +92,15 @@ _HEAD = re.compile(
 # The tail of a tag on a line of its own.
 _TAG_TAIL = re.compile(
     r"^/?(?:tool_calls|function_calls|invoke|parameter)>$|^(?:SML|ML|L)?[｜|]\s?(?:tool_calls|function_calls)>",
+    re.MULTILINE,
+)
+# The same, cut in its name, where the text ends; and an opener that lost its bracket alone.
+_CUT_TAIL = re.compile(
+    r"^/?(?:(?:[a-z]{0,8}_)?calls|(?:n?v)?oke|(?:a?r)?ameter)>\s*\Z", re.MULTILINE
+)
+_ENDS_OF_TAILS = ("calls>", "oke>", "ameter>")
+_NO_BRACKET = re.compile(
+    rf"^(?:invoke|parameter)\s+name={_QUOTE}[^\"'<>&\n]{{1,100}}{_QUOTE}(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?\s?>",
     re.MULTILINE,
 )
 _ATTRIBUTE = re.compile(rf"string={_QUOTE}(?:true|false){_QUOTE}\s?{_GT}")
@@ -126,6 +135,7 @@ MARKUP_PATTERNS = (
     r"[｜|][^!-~]?(?:tool_calls|function_calls)>",
     r"</?(?:｜{1,2}|\|)[A-Za-z]{0,4}[｜|]{0,2}[^!-~]*\z",
     "<｜too",
+    r"\n</\z|(?:calls|oke|ameter)>[^!-~]*\z|(?m)^(?:invoke|parameter)[^!-~]+name=",
 )
 # What stands for a bar, plainly or as the beginning of its escape.
 _BAR_SIGNS = "|｜￨‖│∣❘丨ǀ┃¦∥︱⏐&\\%ï"
@@ -159,7 +169,7 @@ def may_hold_markup(text: str) -> bool:
     return (
         _holds_any(text, _HINTS)
         or "tool▁" in text
-        or text.endswith(("<|D", "<|DS", "<|DSM"))
+        or text.endswith(("<|D", "<|DS", "<|DSM", "\n</", *_ENDS_OF_TAILS))
         or _HEAD.match(text) is not None
     )
 
@@ -213,10 +223,21 @@ def _all(text: str) -> Iterator[Fragment]:
         yield Fragment(
             form=Form.ATTRIBUTE, start=head.end() - len(head.group().lstrip()), end=head.end()
         )
+    yield from _without_heads(text)
+    yield from _cut_ends(text)
+
+
+def _without_heads(text: str) -> Iterator[Fragment]:
+    """Tags on a line of their own whose beginnings are gone."""
     if "calls>" in text or "invoke>" in text or "parameter>" in text:
         for match in _TAG_TAIL.finditer(text):
             yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
-    yield from _cut_ends(text)
+    end = max(0, len(text) - _TAIL)
+    if text.rstrip().endswith(_ENDS_OF_TAILS) and (tail := _CUT_TAIL.search(text, end)):
+        yield Fragment(form=Form.TORN, start=tail.start(), end=tail.end())
+    if "name=" in text:
+        for match in _NO_BRACKET.finditer(text):
+            yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
 
 
 def _plain_element(match: re.Match[str]) -> str | None:
