@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import chain, takewhile
 
 from dsv4doctor.detect.subject import Subject, strings_in
 
 _TOKEN = re.compile(r"[A-Za-z]{3,40}")
-_EXACTLY = re.compile(
-    r"\bexactly (?:this|the following|these)?[^:\n]{0,30}:\s*(\S.*?)\s*$", re.IGNORECASE | re.DOTALL
-)
+_EXACTLY = re.compile(r"\bexactly\b[^:\n]{0,40}:\s*(\S.*?)\s*$", re.IGNORECASE | re.DOTALL)
 # Requests for a name as it is, and names that only a machine has: parts with a digit among them.
 _AS_IT_IS = re.compile(
     r"\bexact(?:ly)?\b|\bverbatim\b|\bword for word\b|\bcharacter (?:for|by) character\b|"
@@ -34,6 +32,14 @@ _MAX_PATHS = 40
 # One slip may be the model correcting the person's; three in one call are damage.
 MIN_SLIPS = 3
 _MAX_TOKENS = 400
+# Letters with ASCII on both sides, no blank between; the value that they are in.
+_INSIDE = re.compile(r"[\w./-](?<=[\x00-\x7f])[^\W\d_\x00-\x7f]+(?=[\x00-\x7f])[\w./-]")
+_MOST_INSIDE = 400
+_LEAST_PLAIN = 5
+# What is lost of a path, and what is left of it on both sides.
+_MIN_LOST = 3
+_LONGEST_PATH = 400
+_MIN_KEPT = 5
 # Shorter words are one another's anagrams by chance.
 _MIN_SWAPPED = 3
 
@@ -52,6 +58,8 @@ def misspelt(subject: Subject) -> str | None:
     ):
         return None
     values = [v for call in subject.calls for _, v in strings_in(call.arguments.value)]
+    if what := _letter_inside(subject.prompt, values):
+        return what
     every = chain.from_iterable(_TOKEN.findall(value[:4000]) for value in values)
     given = list(dict.fromkeys(every))[:_MAX_TOKENS]
     used = set(given)
@@ -73,6 +81,17 @@ def misspelt(subject: Subject) -> str | None:
     return _path_slips(subject.prompt, values) or _not_exactly(subject, values)
 
 
+def _letter_inside(prompt: str, values: list[str]) -> str | None:
+    """A word of the request with letters of another alphabet inside: `parse_的date`."""
+    for value in values:
+        if value.isascii() or len(value) > _MOST_INSIDE or not prompt.isascii():
+            continue
+        plain = value.encode("ascii", "ignore").decode()
+        if _INSIDE.search(value) and len(plain) >= _LEAST_PLAIN and plain in prompt:
+            return f"letters inside a word of the request: {value[:60]!r}"
+    return None
+
+
 def _altered_name(subject: Subject) -> str | None:
     """A machine's name that was to be kept as it is, and one that hardly differs in its place."""
     values = [v[:4000] for call in subject.calls for _, v in strings_in(call.arguments.value)]
@@ -83,9 +102,14 @@ def _altered_name(subject: Subject) -> str | None:
     for name in lost:
         for value in values:
             for given in _LIKE_ONE.findall(value)[:_MAX_NAMES]:
-                if given not in subject.prompt and _edits(name, given) <= _MOST_EDITS:
+                if given not in subject.prompt and _is_damaged(name, given):
                     return f"{given!r} where exactly {name!r} was asked for"
     return None
+
+
+def _is_damaged(name: str, given: str) -> bool:
+    """True for a name that hardly differs, or has the same characters in another order."""
+    return _edits(name, given) <= _MOST_EDITS or sorted(name) == sorted(given)
 
 
 def _edits(one: str, other: str) -> int:
@@ -102,11 +126,14 @@ def _edits(one: str, other: str) -> int:
 
 
 def _path_slips(prompt: str, values: list[str]) -> str | None:
-    """A path of the request with two of its parts misspelt and the others right."""
+    """A path of the request with two of its parts misspelt and the others right, or without its
+    middle."""
     asked = _PATH.findall(prompt[-20000:])[-_MAX_PATHS:]
     given = [path for value in values if "/" in value for path in _PATH.findall(value[:4000])]
     for path in given[:_MAX_PATHS] if asked else ():
         for wanted in asked:
+            if _is_cut_from(path, wanted) and path not in prompt and wanted not in given:
+                return f"a path of the request without its middle: {path!r} for {wanted!r}"
             parts, others = path.split("/"), wanted.split("/")
             odd = [(a, b) for a, b in zip(parts, others, strict=False) if a != b]
             if len(parts) != len(others) or len(odd) < 2 or len(parts) - 1 == len(odd):
@@ -114,6 +141,32 @@ def _path_slips(prompt: str, values: list[str]) -> str | None:
             if path not in asked and all(_is_slip(a, b) for a, b in odd if a and b):
                 return f"a path of the request misspelt: {path!r} for {wanted!r}"
     return None
+
+
+def _is_cut_from(path: str, wanted: str) -> bool:
+    """True when `path` is `wanted` without one stretch, which holds a slash and begins or ends in
+    the middle of a word; whole parts are left out on purpose."""
+    lost = len(wanted) - len(path)
+    if not (lost >= _MIN_LOST and len(wanted) <= _LONGEST_PATH):
+        return False
+    if not (wanted.startswith(path[:_MIN_KEPT]) and wanted.endswith(path[-_MIN_KEPT:])):
+        return False
+    if set(path.split("/")) <= set(wanted.split("/")):
+        return False
+    head = _shared(path, wanted)
+    tail = _shared(path[::-1], wanted[::-1])
+    for cut in range(max(len(path) - tail, _MIN_KEPT), min(head, len(path) - _MIN_KEPT) + 1):
+        stretch = wanted[cut : cut + lost]
+        begins_inside = path[cut - 1].isalnum() and stretch[0].isalnum()
+        ends_inside = path[cut].isalnum() and stretch[-1].isalnum()
+        if "/" in stretch and (begins_inside or ends_inside):
+            return True
+    return False
+
+
+def _shared(one: str, other: str) -> int:
+    """With how many characters both begin."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
 def _not_exactly(subject: Subject, values: list[str]) -> str | None:
@@ -132,8 +185,8 @@ def _not_exactly(subject: Subject, values: list[str]) -> str | None:
 
 
 def _is_slip(word: str, other: str) -> bool:
-    """True when `word` is `other` with one inner letter lost, or two letters but the first
-    swapped."""
+    """True when `word` is `other` with one inner letter lost, inner letters in another order, or
+    the last two swapped."""
     if word[0] != other[0] or word[-1] != other[-1]:
         swapped = word[:-2] + word[:-3:-1] == other
         return swapped and len(word) >= _MIN_SWAPPED and word[0] == other[0]
@@ -142,6 +195,4 @@ def _is_slip(word: str, other: str) -> bool:
             (i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), len(word)
         )
         return word[at:] == other[at + 1 :]
-    if len(word) != len(other) or sorted(word) != sorted(other):
-        return False
-    return sum(a != b for a, b in zip(word, other, strict=True)) == 2
+    return len(word) == len(other) and sorted(word) == sorted(other)
