@@ -40,15 +40,23 @@ _ANY_ERROR = hint(
 )
 # Words that no English sentence ends on; `that` only where it opens a relative clause.
 _DANGLING = re.compile(
-    r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|is an?|of the)"
+    r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|whether|and then|is an?|of the)"
     r"|\b(?:an?|the|one) [a-z]+ that|\b(?:the|an?) [a-z]+ of|\b(?:such|as well|so long) as|\b(?:in order|due|according) to"
     r"|(?:\S+ ){10}\S*\w,|(?:^|[.!?] )(?:The|These|Those|Its) [^.!?]{12,80} (?:are|is|was|were)"
+    r"|\b(?:best|only|first|last|next|main|simplest|easiest) [a-z]+ (?:is|was) to|\b(?:dass|weil|für|mit|von|durch) (?:der|die|das|den|dem)"
+    r"|^(?:The (?:[A-Z]\w+ ){1,4}|(?:It|He|She) )(?:is|was) (?:first |originally )?(?:located|born|founded|released|built|based|invented|published) (?:in|on|by)"
+    # A statement up to its verb; `was das Haus ist` has a comma before it.
+    r"|^(?:Der|Die|Das) [^,]{8,80} (?:ist|sind|war|waren|heißt)|^(?:La|Le|Les) [^,]{8,80} (?:est|sont|était)"
+    r"|^(?:El|La|Los|Las) [^,]{8,80} (?:es|son)"
+    r"|, \S+ [yo]"
     r"|\b(?:und|oder|weil|dass|eine[mnrs]?)|\b(?:et|ou|parce que|afin de|une|dans les?)|\b(?:porque|una|para el|de los)"
     r"|\b(?:и|или|потому что|чтобы))$"
 )
 # Chinese that ends on a word which joins or opens, with no mark behind it.
 _DANGLING_CHINESE = re.compile(
-    r"[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
+    r"\A[^，。？！；]{1,12}的[^，。？！；的]{0,7}(?:首都|[^，。？！；的也不但还总就可都正凡要算真便乃皆若])是$|[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
+    # A clause, and the word that opens the next one.
+    r"|[\u4e00-\u9fff]{4}，(?:然后|首先|接着|例如|比如|从而|由于)$|[\u3040-\u30ff\u4e00-\u9fff]{4}、(?:まず|次に|そして|または|しかし|例えば)$"
 )
 # A sentence that opens a list or a block, and nothing behind it.
 _OPEN_COLON = re.compile(
@@ -59,7 +67,9 @@ _OPEN_MARKS = frozenset(":,")
 _MIN_WORDS = 5
 # Fewer words will do for one that nothing else ends on, a title neither.
 _NEVER_LAST = re.compile(
-    r"\S+ \S+ (?:\S+ )?(?:because|whose|(?:in|of|to|from|and|is|are) the|is an?)$"
+    r"(?:\S+ \S+ (?:\S+ )?(?:because|whose|(?:in|of|to|from|and|is|are|because|that|with) the|is an?)"
+    # A list up to the word before its last item.
+    r"|[^\s,]+(?:, [^\s,]+){1,2},? (?:and|or|und|oder|et|ou|y|o|e|и|или))$"
 )
 # A bracket that opens a remark, and no end of anything behind it.
 _OPEN_BRACKET = re.compile(r"(?:\S+ ){6}.*\w \([A-Za-z][^()]{8,}[a-z]$")
@@ -80,6 +90,9 @@ _EMPTY_ITEM = re.compile(r"\n[ \t]{0,8}(\d{1,2})([.)])$")
 # Chinese that ends on a comma after a clause and more before it: no verse, no salutation.
 _CHINESE_COMMA = re.compile(r"[\u4e00-\u9fff][，。；].{0,40}[\u4e00-\u9fff]{4}[，、]$")
 _MIN_CHINESE = 16
+# A list that goes on with its bullet and nothing behind it; and an item that ends on an article.
+_EMPTY_BULLET = re.compile(r"\n([ \t]{0,8}[-*]) [^\n]+\n\1\Z")
+_OPEN_ITEM = re.compile(r"[ \t]{0,8}(?:\d{1,2}[.)]|[-*•]) [A-Z](?:\S* )+(?:the|an|because|whose)$")
 # How far back a sentence without an end is read.
 _REACH = 140
 # An object of JSON from its first key on, or a list of them; and a fence with its language.
@@ -137,6 +150,8 @@ def _how_broken(subject: Subject, text: str, tail: str) -> str | None:
     end = last_line[-1:]
     if "\n" not in text and not end.isascii() and (match := _dangling_chinese(last_line[-_REACH:])):
         return f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}"
+    if "\n" in text and end.isalnum() and (match := _OPEN_ITEM.match(last_line)):
+        return f"stops in an item, {span(last_line, *match.span())}"
     # What ends with a mark of its own is whole: no pattern below matches it.
     if not (end.isalnum() or end in _OPEN_MARKS) or not text[:1].isupper():
         return None
@@ -169,6 +184,8 @@ def _opens_nothing(text: str) -> bool:
         )
     if end == "(":
         return "\n" not in text and text[0].isupper() and _OPENED.match(text) is not None
+    if end in "-*":
+        return _EMPTY_BULLET.search(text[-_REACH:]) is not None
     if end not in (".", ")") or not (item := _EMPTY_ITEM.search(text, max(0, len(text) - 16))):
         return False
     # The item before it has its words.
@@ -186,7 +203,8 @@ def _dangling_chinese(line: str) -> re.Match[str] | None:
 def _open_code(subject: Subject, text: str) -> str | None:
     """What of code or JSON was begun and not ended; None where the text may be whole."""
     # A piece of a file may end anywhere; what was asked for as JSON may not.
-    if "json" in subject.prompt.lower() and _JSON_HEAD.match(text):
+    wanted = "\n" not in text or "json" in subject.prompt.lower()
+    if wanted and _JSON_HEAD.match(text):
         return "JSON that is not closed" if _is_open(text) and _breaks_off(text) else None
     if "html" in subject.prompt.lower() and is_open_page(text):
         return "a page that is not closed"
