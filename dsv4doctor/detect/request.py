@@ -23,7 +23,7 @@ _REPEAT_TALK = re.compile(
     r"\bmantra|\bpattern|\bpad(?:ding|ded)?\b|\bfill(?:er|ed)?\b|\bzero(?:s|ed|es)?\b|\bdump\b|\bhex|"
     r"\bboard\b|\bgrid\b|\bmask\b|\bmatrix\b|\brows?\b|\blines? of\b|\bcount(?:ing|down)?\b|\bsample\b|"
     r"\btest data\b|\bplaceholder|\bdummy\b|\bascii\b|\bart\b|\blorem\b|\bsequence\b|\bstress[- ]test|"
-    r"\brepet|\brépét|\bfois\b|\bveces\b|\bwiederhol|\bmal\b|\bripet|\bvolte\b|\bvezes\b|повтор|\bраз\b|"
+    r"\buntil i (?:say|stop|tell)|\b(?:make|imitate|mimic|do)\b[^.?!\n]{0,30}\b(?:sound|noise)|\brepet|\brépét|\bfois\b|\bveces\b|\bwiederhol|\bmal\b|\bripet|\bvolte\b|\bvezes\b|повтор|\bраз\b|"
     r"重复|遍|次|繰り返|回|반복|번|दोहर|बार|كرر|مرات",
     re.IGNORECASE,
 )
@@ -49,6 +49,16 @@ _NONSENSE_TALK = re.compile(
     re.IGNORECASE,
 )
 
+# What a request counts in words, and the longest reply that anybody counts out.
+_COUNTS = "eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"
+_NUMBERS = {word: number for number, word in enumerate(_COUNTS.split(), 8)}
+_NUMBERS |= {"dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100}
+_NUMBER_OR_WORD = re.compile(r"\d{1,4}|[^\W\d_]+")
+_MOST_COUNTED_CHARS = 2000
+# Marks around a word, and how far back in a prompt it is looked for.
+_MARKS = ".,;!?-\"'"
+_REACH = 2000
+
 
 def asks_about_markup(subject: Subject) -> bool:
     """True when the prompt speaks of tool-call markup, special tokens or chat templates."""
@@ -57,7 +67,19 @@ def asks_about_markup(subject: Subject) -> bool:
 
 def asks_for_repetition(subject: Subject) -> bool:
     """True when the prompt asks for something that repeats by nature: a song, rows, padding."""
-    return bool(subject.prompt) and _REPEAT_TALK.search(subject.prompt) is not None
+    prompt = subject.prompt
+    return bool(prompt) and (_REPEAT_TALK.search(prompt) is not None or _is_counted_out(subject))
+
+
+def _is_counted_out(subject: Subject) -> bool:
+    """True for a reply of one word as often as the prompt, which names it, says: "ten nops"."""
+    reply = subject.content.text
+    if len(reply) > _MOST_COUNTED_CHARS:
+        return False
+    words = [word.strip(_MARKS) for word in reply.lower().split()]
+    asked = _NUMBER_OR_WORD.findall(subject.prompt[-_REACH:].lower())
+    numbers = {int(word) if word.isdigit() else _NUMBERS.get(word) for word in asked}
+    return len(set(words)) == 1 and words[0] in asked and len(words) in numbers
 
 
 def asks_for_languages(subject: Subject) -> bool:
