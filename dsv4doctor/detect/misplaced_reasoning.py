@@ -113,7 +113,7 @@ def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
         return
     quoted = None
     for match in _TAG.finditer(body):
-        if text.code.covers(match.start()):
+        if text.code.covers(match.start()) or body.endswith("<code>", 0, match.start()):
             continue
         name = match.group().strip("</>").lower()
         if f"<{name}" in subject.prompt.lower() or _is_talked_about(subject, body, match.start()):

@@ -51,6 +51,7 @@ _NAMED = (
     r"commit_(?:before|msg|after)|empty_output)>|<extra_id_\d{1,3}>|<reserved_\d{1,4}>|<unused\d{1,4}>|"
     # A byte; a device tree has its numbers in the same brackets: `reg = <0x48>;`.
     r"<0x(?<!= <0x)[0-9A-F]{2}>(?![;,)])|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<sop>|<eop>|<eod>|<eot>|"
+    r"<(?:begin|end)_of_(?:sentence|text|turn|speech)>|<\| (?:begin|end)_of_[a-z]{3,12} \|>|"
     # The middle of DeepSeek's sentence tokens, its bars lost: low blocks join no words of prose.
     r"(?:begin|end)▁of▁(?:sentence|thinking)[｜|]?>?|"
     r"<SPECIAL_\d{1,4}>|<end_of_utterance>|<\|?end\|?of\|?text\|?>|<seed:(?:bos|eos|tool_call|pad)>"
@@ -60,6 +61,8 @@ _TOKEN = re.compile(f"{_DEEPSEEK}|{_ASCII}|{_NAMED}")
 _HALF_START = re.compile(
     r"\s*(?:[A-Za-z▁]{0,30}▁[a-z▁]{1,30}[｜|]|[｜])>|\s*(?:[a-z]{1,12}_)*(?:im_(?:start|end)|end|eot_id|header_id|of_text|of_turn)\|>"
     r"|\s*<s>(?=\s?[A-Z\u3400-\u9fff])(?![^<]{0,4000}</s>)"
+    # Both around the whole text, with a blank behind the first: HTML has none there.
+    r"|\s*<s> (?=[^\s<][^<]{0,4000}</s>\s*\Z)"
 )
 # A token cut at the end of the text.
 _HALF = re.compile(
@@ -68,7 +71,7 @@ _HALF = re.compile(
 # Sentence and padding tokens that also are ordinary tags or placeholders: only where nothing opened
 # or explains them, at the very edge of the text or in a row.
 _EDGE = re.compile(
-    r"(?:</s>|<pad>|<unk>|<mask>|\[PAD\]|\[UNK\]|\[SEP\]|\[CLS\]|\[EOS\]|\[BOS\])\s*$"
+    r"(?:</s>|<pad>|<unk>|<mask>|<EOS>|<BOS>|<PAD>|\[PAD\]|\[UNK\]|\[SEP\]|\[CLS\]|\[EOS\]|\[BOS\])\s*$"
 )
 _ROW = re.compile(r"(?:(?:</?s>|<pad>|<unk>|\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\])\s?){3,}")
 # The token for a word out of the vocabulary, where nothing speaks of vocabularies; a corpus is full
@@ -83,7 +86,7 @@ _MOST_UNKNOWN = 3
 _HINTS = {
     "<": re.compile(
         r"<(?:[｜|<\[]|/?(?:start_of|end_of|start_fun|fim_|gh_|jup|commit_|empty_|extra_id|reserved_|unused|0x|bos|eos|"
-        r"\d*bos|\d*eos|sop>|eop>|eod>|eot>|SPECIAL_|seed:|s>|pad>|unk>|mask>|endof|end\|))"
+        r"\d*bos|\d*eos|sop>|eop>|eod>|eot>|begin_of|SPECIAL_|seed:|s>|pad>|unk>|mask>|EOS>|BOS>|PAD>|endof|end\|))"
     ),
     "[": re.compile(
         r"\[(?:/?(?:INST|gMASK|THINK|TOOL|AVAIL|SYS|IMG|BEGIN|PAD|UNK|SEP|CLS|EOS|BOS)|e?~)"
@@ -102,11 +105,12 @@ _ANY_TOKEN = hint(
     r"\[/?(?:INST|IMG|gMASK|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|BEGIN_OF_TEXT)\]",
     r"<fim_|<(?:gh_stars|jupyter_|commit_|empty_output|extra_id_\d|reserved_\d|unused\d|SPECIAL_\d|seed:)",
     r"<0x[0-9A-F]{2}>|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<(?:sop|eop|eod|eot)>",
+    r"<(?:begin|end)_of_(?:sentence|text|turn|speech)>|<\| (?:begin|end)_of_[a-z]",
     r"(?:begin|end)▁of▁(?:sentence|thinking)|<\|?end\|?of\|?text\|?>",
     # Cut at the start of the text or at its end, alone at its edge, or in a row.
     r"\A[^!-~]*(?:[A-Za-z▁]{0,61}[｜|]>|｜>|[a-z_]{1,60}\|>|<s>)",
     r"<\|(?:im_(?:st|en)|end|eot|begin_of|start_header)",
-    r"(?:</s>|<(?:pad|unk|mask)>|\[(?:PAD|UNK|SEP|CLS|EOS|BOS)\])[^!-~]*\z|(?:</?s>|<pad>|<unk>|\[(?:PAD|UNK|CLS|SEP)\])[^!-~]?[<\[]",
+    r"(?:</s>|<(?:pad|unk|mask|EOS|BOS|PAD)>|\[(?:PAD|UNK|SEP|CLS|EOS|BOS)\])[^!-~]*\z|(?:</?s>|<pad>|<unk>|\[(?:PAD|UNK|CLS|SEP)\])[^!-~]?[<\[]",
     "<unk>",
 )
 # One of these is in every row.
