@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dsv4doctor.detect.arguments import decode_arguments
 from dsv4doctor.detect.detector import span
+from dsv4doctor.detect.hints import hint
 from dsv4doctor.detect.request import asks_about_markup
 from dsv4doctor.detect.signs import holds_any
 from dsv4doctor.detect.subject import Subject
@@ -36,6 +38,20 @@ _ACTED = (
     r"\W{{1,3}}(?:now |i )?(?:call(?:s|ing)?|invok(?:es?|ing)|us(?:es?|ing)|runs?|running|execut(?:es?|ing)|quer(?:y|ies|ying))\b"
     r"[^*\n]{{0,30}}(?<![\w.]){name}(?!\w)[^*\n]{{0,140}}\W{{1,3}}"
 )
+# The whole of a short reply, in the forms that scripts, logs and older agents spell a call in.
+_WHOLE_CALL = (
+    r"\W{{0,4}}(?:(?:await|action|call|tool(?: call)?|function(?: call)?)\b\W{{1,4}}|functions\.){{0,2}}{name}(?::\d{{1,2}})?"
+    r"\W{{0,3}}(?:\(.*\)|\{{.*\}}|\[.*\]|(?:[→=:-]>?|with)\W{{0,4}}\{{.*\}}|(?:\s(?:with )?[\w.]+=[^\s=]\S*)(?: [^\n]*)?)\W{{0,4}}"
+)
+_WHOLE_CHARS = 400
+# Requests that want a value written down and no tool used.
+_ASKS_VALUE = re.compile(
+    r"json|object|format|example|sample|schema|dict|payload|body|print|show|write|return only",
+    re.IGNORECASE,
+)
+# How a reply begins that is a value and no more (see `hints.py`).
+_VALUE = hint(rb"\A[^!-~]*(?:\{|```)")
+_FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 # What may stand before a call that is all of a reply: no bullet, which lists tools.
 _LEADING = "[:→⇒▶➜ \n"
 # What stands behind a name that is defined: its parameters and a body.
@@ -60,11 +76,14 @@ def written_out(subject: Subject, text: str) -> str | None:
     # No form is without the name, and a healthy reply seldom has it.
     named = {name: schema for name, schema in (subject.tools or {}).items() if name in text}
     if not named or asks_about_markup(subject):
-        return None
+        is_value = subject.content.hints & _VALUE and _is_arguments(subject, text)
+        return span(text, 0, 60) if is_value else None
     head = text[:_EDGE]
     for name in named:
         at = head.find(name)
         if at >= 0 and (_is_acted(text, name) or _is_plain_call(text, at, name)):
+            return span(text, at, at + 60)
+        if at >= 0 and _is_whole_call(text, name) and not _ASKS_FORM.search(subject.prompt):
             return span(text, at, at + 60)
     found = _headed(text, named) or _in_tags(subject, text, named)
     if found and not (_inline(subject, found[0]) and _ASKS_FORM.search(subject.prompt)):
@@ -86,6 +105,32 @@ def _is_plain_call(text: str, at: int, name: str) -> bool:
         return after == "("
     alone = not before or text[:at].endswith("\n")
     return after in ("(", "{") and alone and _only_call(text, at)
+
+
+def _is_whole_call(text: str, name: str) -> bool:
+    """True for a reply of nothing but a call, its arguments in brackets or as `key=value`."""
+    if len(text) > _WHOLE_CHARS:
+        return False
+    return re.fullmatch(_WHOLE_CALL.format(name=re.escape(name)), text, re.IGNORECASE) is not None
+
+
+def _is_arguments(subject: Subject, text: str) -> bool:
+    """True for a reply that is the arguments of an offered tool, all that it requires and no other,
+    where the request asks for no such value."""
+    body = text.strip()
+    if body[-1:] not in "}`" or len(body) > _EDGE:
+        return False
+    fenced = _FENCED.fullmatch(body)
+    value = decode_arguments(fenced[1] if fenced else body).value
+    if not isinstance(value, dict) or not value or _ASKS_VALUE.search(subject.prompt):
+        return False
+    for schema in (subject.tools or {}).values():
+        declared, required = schema.get("properties"), schema.get("required")
+        if not (isinstance(declared, Mapping) and isinstance(required, list) and required):
+            continue
+        if set(map(str, required)) <= value.keys() <= declared.keys():
+            return True
+    return False
 
 
 def _as_json(text: str, named: Mapping[str, Any]) -> tuple[int, int] | None:
