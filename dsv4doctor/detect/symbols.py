@@ -11,7 +11,10 @@ from itertools import pairwise
 # Braille and block elements are drawn with. What is left is what keyboards and code pages have at
 # their edges.
 ODD = frozenset("¶§°¬µ¤¦¨¯´¸ªº†‡※⌂⌐◊✱ﬀﬁﬂﬃﬄﬅﬆ⁂⁎℮℗℠™®©¿¡‰‱₪₫₭₮₯₰₱₲₳₴₵‹›‚„ˆ˜ƒ∂∆∏∑√∞∫≈≠≤≥⌠⌡╪╫╬")
-_ODD = re.compile(f"[{''.join(sorted(ODD))}]")
+# Beside some of these, the technical signs and shapes that no drawing mixes with them.
+_SHAPES = "[\u2300-\u23ff\u25a0-\u25ff]"
+_ODD = re.compile(f"[{''.join(sorted(ODD))}]|{_SHAPES}")
+_LEAST_ODD = 3
 _RUN = re.compile(r"(?:[^\w\s]|[ﬀ-ﬆµªºƒ]|[ \t])+")
 MIN_SYMBOLS = 8
 MIN_DISTINCT = 5
@@ -82,7 +85,10 @@ def _of_odd_ones(text: str) -> tuple[int, int] | None:
             continue
         odd = _ODD.findall(match.group())
         visible = len(match.group().replace(" ", "").replace("\t", ""))
-        if len(odd) < max(MIN_SYMBOLS, 0.7 * visible) or len(set(odd)) < MIN_DISTINCT:
+        kinds = set(odd)
+        if len(odd) < max(MIN_SYMBOLS, 0.7 * visible) or len(kinds) < MIN_DISTINCT:
+            continue
+        if len(kinds & ODD) < _LEAST_ODD:
             continue
         if not _is_in_order(match.group()):
             return match.span()
