@@ -37,6 +37,14 @@ _LEADS = re.compile(f"{_LATIN_LEAD}|[РСÐÑ]")
 _GBK_DEBRIS = re.compile("锟斤拷|烫烫烫|屯屯屯|鈥[檛渢溿]")
 # Byte-level vocabulary pieces that were never turned back into bytes.
 _BYTE_LEVEL = re.compile(r"(?:\w?[ĠĊ]\w*\W?){2,}|(?:▁[^\W_]+){2,}(?![\w▁]*｜)")
+# The same, byte by byte: `âĢĻ` is an apostrophe. Bytes from 0x80 to 0xa0 are letters of another
+# block there; nobody's words have one right behind what the first byte is.
+_SHIFTED = "\u0122-\u0143"
+_BYTE_RUN = re.compile(
+    f"[ÂÃÎÏÐÑ][{_SHIFTED}]|[à-ï](?:[{_SHIFTED}][¡-¬®-¿{_SHIFTED}]|[¡-¬®-¿][{_SHIFTED}])"
+    f"|ð[{_SHIFTED}][¡-¬®-¿{_SHIFTED}]{{2}}"
+)
+_SHIFT, _SOFT_HYPHEN = 0x122 - 0x80, {0x143: 0xAD}
 # Never in a text on purpose: C0 and C1 controls but the ones that terminals and man pages use.
 _CONTROL = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ufdd0-\ufdef]")
 # Single characters that show by themselves that bytes were lost.
@@ -67,6 +75,7 @@ _SOUND: set[str] = set()
 # In UTF-8: `_LATIN_RUN` and what its next character begins with, and three of `_CYRILLIC_PAIR`.
 TORN_RUN = MISREAD_RUN | hint(
     rb"(?:\xc3[\x82-\xb4]|\xc6\x92|\xc5[\x92\x93\xa0\xa1\xb8\xbd])[\xc2\xc3\xc5\xc6\xcb\xe2]",
+    rb"\xc3[\x82-\xb0](?:\xc2[\xa1-\xbf])?(?:\xc4[\xa2-\xbf]|\xc5[\x80-\x83])",
     rb"(?:(?:\xd0[\xa0\xa1]|\xc3[\x90\x91])(?:[\xc2-\xd3]|\xe2[\x80-\x84])[\x80-\xbf]){3}",
 )
 _LATIN = frozenset({"Latin", None})
@@ -99,6 +108,7 @@ def broken_characters(text: str, signs: frozenset[str]) -> Iterator[tuple[str, i
         yield from _told("U+FFFD, bytes that were no UTF-8", _REPLACED, text)
     if _LEADS.search(distinct):
         yield from _mojibake(text)
+        yield from _byte_pieces(text)
     if not signs.isdisjoint("锟烫屯鈥"):
         yield from _told("UTF-8 read as GBK", _GBK_DEBRIS, text)
     if not signs.isdisjoint("Ġ▁Ċ"):
@@ -139,6 +149,20 @@ def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
     for match in islice(_CYRILLIC_RUN.finditer(text), _MAX_RUNS):
         if _decoded(match.group(), "cp1251") or _decoded(match.group(), "cp1252"):
             yield "UTF-8 read as Windows-1251", *match.span()
+            return
+
+
+def _byte_pieces(text: str) -> Iterator[tuple[str, int, int]]:
+    """The characters that a byte-level vocabulary shows for the bytes of one character."""
+    for match in islice(_BYTE_RUN.finditer(text), _MAX_RUNS):
+        codes = [_SOFT_HYPHEN.get(ord(char), ord(char)) for char in match.group()]
+        raw = bytes(code - _SHIFT if code > 0xFF else code for code in codes)
+        try:
+            is_char = len(raw.decode()) == 1
+        except UnicodeDecodeError:
+            continue
+        if is_char:
+            yield "vocabulary pieces not decoded", *match.span()
             return
 
 
