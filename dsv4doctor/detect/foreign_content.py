@@ -25,7 +25,7 @@ from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.hints import PLANTED, hint
 from dsv4doctor.detect.neighbours import holds_furniture
 from dsv4doctor.detect.subject import Subject
-from dsv4doctor.detect.topic import is_off_topic
+from dsv4doctor.detect.topic import is_off_topic, is_specific
 from dsv4doctor.label import Label
 
 _CUE = re.compile(
@@ -276,6 +276,9 @@ def _licence(subject: Subject) -> Iterator[Seen]:
     if not (subject.content.hints & _ANY_LICENCE and subject.prompt):
         return
     if not subject.content.text[:_LICENCE_REACH].lower().lstrip().startswith(_LICENCES):
+        return
+    # Whoever says next to nothing may be asking for more of one.
+    if not is_specific(subject.prompt):
         return
     if not _ASKS_PAGE.search(subject.prompt) and not _ASKS_LICENCE.search(subject.prompt):
         yield _seen("content", f"a licence's text, {span(subject.content.text, 0, 60)}")

@@ -150,7 +150,9 @@ def _how_broken(subject: Subject, text: str, tail: str) -> str | None:
     end = last_line[-1:]
     if "\n" not in text and not end.isascii() and (match := _dangling_chinese(last_line[-_REACH:])):
         return f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}"
-    if "\n" in text and end.isalnum() and (match := _OPEN_ITEM.match(last_line)):
+    # Stars begin the lines of comments too.
+    listed = "\n" in text and end.isalnum() and "/*" not in tail
+    if listed and (match := _OPEN_ITEM.match(last_line)):
         return f"stops in an item, {span(last_line, *match.span())}"
     # What ends with a mark of its own is whole: no pattern below matches it.
     if not (end.isalnum() or end in _OPEN_MARKS) or not text[:1].isupper():
