@@ -41,8 +41,8 @@ TOOLS = [
     }
 ]
 PIECES = 6000
-# Share of the records whose text is mostly beyond ASCII: they are longer in bytes, so that a quarter
-# of the bytes are.
+# Share of the records whose text is mostly beyond ASCII; they are longer in bytes, a quarter of
+# which then are.
 NON_ASCII_SHARE = 0.18
 
 

@@ -25,7 +25,7 @@ from dsv4doctor.detect.detector import Detector, Seen, span
 from dsv4doctor.detect.hints import PLANTED, hint
 from dsv4doctor.detect.neighbours import holds_furniture
 from dsv4doctor.detect.subject import Subject
-from dsv4doctor.detect.topic import is_off_topic, is_specific
+from dsv4doctor.detect.topic import is_off_topic
 from dsv4doctor.label import Label
 
 _CUE = re.compile(
@@ -103,6 +103,10 @@ _LICENCES = (
 )  # fmt: skip
 _ANY_LICENCE = hint(f"(?i)\\A[^!-~]*(?:{'|'.join(_LICENCES)})")
 _LICENCE_REACH = 80
+# Whoever says no more may be asking for more of one.
+_ASKS_FOR_MORE = re.compile(
+    r"\W*(?:please )?(?:go on|continue|proceed|more|next|keep going|carry on)\b", re.IGNORECASE
+)
 _ASKS_LICENCE = re.compile(
     r"\b(?:mit|bsd|gpl|lgpl|apache|isc|mozilla|legal\w*|notices?|headers?|warrant\w*|clauses?|grants?|permissions?|open[- ]?source|"
     r"free software|readme|copying|repo\w*|projects?|quote|cite|recite|head|top of|begin\w*|start\w*)\b",
@@ -277,8 +281,7 @@ def _licence(subject: Subject) -> Iterator[Seen]:
         return
     if not subject.content.text[:_LICENCE_REACH].lower().lstrip().startswith(_LICENCES):
         return
-    # Whoever says next to nothing may be asking for more of one.
-    if not is_specific(subject.prompt):
+    if _ASKS_FOR_MORE.match(subject.prompt):
         return
     if not _ASKS_PAGE.search(subject.prompt) and not _ASKS_LICENCE.search(subject.prompt):
         yield _seen("content", f"a licence's text, {span(subject.content.text, 0, 60)}")

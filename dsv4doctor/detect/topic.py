@@ -179,11 +179,6 @@ _MIN_REPLY_WORDS = 10
 _MAX_REPLY = 2000
 
 
-def is_specific(prompt: str) -> bool:
-    """True for a request that names some things by their words."""
-    return len(_stems(prompt)) >= _MIN_PROMPT_STEMS
-
-
 def is_off_topic(subject: Subject) -> str | None:
     """Why the reply must belong to another request; None where that cannot be said."""
     prompt, reply = subject.prompt, subject.content.text
