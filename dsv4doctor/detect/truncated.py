@@ -90,9 +90,13 @@ _EMPTY_ITEM = re.compile(r"\n[ \t]{0,8}(\d{1,2})([.)])$")
 # Chinese that ends on a comma after a clause and more before it: no verse, no salutation.
 _CHINESE_COMMA = re.compile(r"[\u4e00-\u9fff][，。；].{0,40}[\u4e00-\u9fff]{4}[，、]$")
 _MIN_CHINESE = 16
-# A list that goes on with its bullet and nothing behind it; and an item that ends on an article.
+# A list that goes on with its bullet and nothing behind it; and an item that ends on an article,
+# right below another one: files break their lines anywhere.
 _EMPTY_BULLET = re.compile(r"\n([ \t]{0,8}[-*]) [^\n]+\n\1\Z")
-_OPEN_ITEM = re.compile(r"[ \t]{0,8}(?:\d{1,2}[.)]|[-*•]) [A-Z](?:\S* )+(?:the|an|because|whose)$")
+_OPEN_ITEM = re.compile(
+    r"(?:\A|\n)[ \t]{0,8}(?:\d{1,2}[.)]|[-*•]) [^\n]*[.!?:;\w*`)]\n"
+    r"[ \t]{0,8}(?:\d{1,2}[.)]|[-*•]) [A-Z][^\n]* (?:the|an|because|whose)\Z"
+)
 # How far back a sentence without an end is read.
 _REACH = 140
 # An object of JSON from its first key on, or a list of them; and a fence with its language.
@@ -150,10 +154,8 @@ def _how_broken(subject: Subject, text: str, tail: str) -> str | None:
     end = last_line[-1:]
     if "\n" not in text and not end.isascii() and (match := _dangling_chinese(last_line[-_REACH:])):
         return f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}"
-    # Stars begin the lines of comments too.
-    listed = "\n" in text and end.isalnum() and "/*" not in tail
-    if listed and (match := _OPEN_ITEM.match(last_line)):
-        return f"stops in an item, {span(last_line, *match.span())}"
+    if end.isalnum() and "\n" in text and (match := _OPEN_ITEM.search(tail)):
+        return f"stops in an item, {span(tail, *match.span())}"
     # What ends with a mark of its own is whole: no pattern below matches it.
     if not (end.isalnum() or end in _OPEN_MARKS) or not text[:1].isupper():
         return None
