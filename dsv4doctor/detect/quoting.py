@@ -112,7 +112,8 @@ def _fences(text: str) -> list[tuple[int, int]]:
             if not _underlines(text, fence):
                 opener = fence
         elif fence.group(1).startswith(opener.group(1)[0] * len(opener.group(1))):
-            found.append((opener.start(), fence.end()))
+            # What is glued to the closing marks is no code: a token behind the last line.
+            found.append((opener.start(), fence.end(1)))
             opener = None
     if opener is not None:
         found.append((opener.start(), len(text)))
