@@ -13,11 +13,17 @@ from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.dsml.tolerant import Form, Fragment, fragments, may_hold_markup
 from dsv4doctor.label import Label
 
+# What other texts have too.
+_WEAK = (Form.PLAIN, Form.ATTRIBUTE)
 # What may stand between the start of a value and the rest of its opener.
 _OPENER_END = " \"'\\"
 NAMED = re.compile(r"(?:(?:invoke|parameter)\s+)?name=\W{1,6}([\w.-]{1,100})")
 # DSML's own attribute behind the end of a parameter's name.
 _CUT_ATTRIBUTE = re.compile(r"[\"']\s?string=\\?[\"']")
+# What is left of a parameter's name at the start of its value, DSML's own attribute behind it.
+_CUT_NAME = re.compile(r"(?:[a-z]{0,4}=?[\"'])?[\w.-]{0,64}\\?[\"']\s")
+# The end of one parameter and the beginning of the next, their markers lost.
+_NEXT = re.compile(r"</parameter>\s*<parameter name=\\?[\"']([\w.-]{1,64})")
 # A value of fewer characters is in any request.
 _MIN_ASKED = 3
 # How far a tag may be indented and still begin its line.
@@ -25,7 +31,7 @@ MARGIN = 80
 # Where a parameter was cut late: the value ends with (the beginning of) its own closer.
 _CLOSER_AT_END = re.compile(
     r"(?:</[｜|]{1,2}(?:[A-Za-z]{0,4}[｜|]{0,2}\s?[a-z_]{0,14}>?\s*)?"
-    r"|</(?:parameter|invoke|function_calls|tool_calls)>\s*"
+    r"|</ ?(?:parameter|invoke|function_calls|tool_calls|(?<= )calls)>\s*"
     r"|(?:&lt;)/[｜|]DSML[^\n]{0,40})$"
 )
 
@@ -76,8 +82,10 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
         return
     first, last = pieces[0], pieces[-1]
     at_head = first.form is Form.ATTRIBUTE and begins(text.text, first)
+    cut_name = first.form is Form.ATTRIBUTE and _CUT_NAME.fullmatch(text.text, 0, first.start)
+    own = cut_name or (at_head and _is_own_opener(subject, text, first))
     # The attribute and nothing behind it is what somebody looks for.
-    if at_head and text.text[first.end :].strip() and _is_own_opener(subject, text, first):
+    if own and text.text[first.end :].strip():
         yield leak(text.where, text.text, first, "the value begins with the rest of its own opener")
         return
     end = _CLOSER_AT_END.search(text.text, max(0, len(text.text) - 96))
@@ -86,10 +94,27 @@ def _in_value(subject: Subject, text: Text) -> Iterator[Seen]:
         yield leak(text.where, text.text, piece, "the value runs into its own closer")
         return
     quoted = quotations_of(text)
-    for piece in _strong(pieces):
+    if (found := _NEXT.search(text.text)) and is_declared(subject, found[1]):
+        piece = Fragment(form=Form.PLAIN, start=found.start(), end=found.end())
+        yield leak(text.where, text.text, piece, "the value runs into the next parameter")
+        return
+    is_patch = "@@ " in text.text
+    for piece in pieces:
+        if piece.form in _WEAK and not _is_next_parameter(subject, text, piece):
+            continue
+        if is_patch and line_of(text.text, piece.start).startswith(("+", "-")):
+            # Markup of the file that is patched.
+            continue
         if not text.code.covers(piece.start) and not quoted.covers(piece.start):
             yield leak(text.where, text.text, piece, "unmatched markup inside an argument value")
             return
+
+
+def _is_next_parameter(subject: Subject, text: Text, piece: Fragment) -> bool:
+    """True for the opener of another parameter of an offered tool, its marker lost."""
+    if piece.form is not Form.PLAIN or piece.name is None or piece.closing:
+        return False
+    return "string=" in text.text[piece.start : piece.end] and is_declared(subject, piece.name)
 
 
 def _is_asked_for_but_end(subject: Subject, value: str) -> bool:
@@ -112,7 +137,7 @@ def _is_own_opener(subject: Subject, text: Text, piece: Fragment) -> bool:
 
 
 def _strong(pieces: tuple[Fragment, ...]) -> list[Fragment]:
-    return [p for p in pieces if p.form not in (Form.PLAIN, Form.ATTRIBUTE)]
+    return [piece for piece in pieces if piece.form not in _WEAK]
 
 
 def _is_document(pieces: tuple[Fragment, ...], text: str) -> bool:
@@ -140,6 +165,19 @@ def _is_document(pieces: tuple[Fragment, ...], text: str) -> bool:
 def quotations_of(text: Text) -> Spans:
     """The text's quotations; none in a text with broken characters, whose marks are salad too."""
     return NOWHERE if not text.signs.isdisjoint(BROKEN) else quoted_spans(text.text)
+
+
+def is_declared(subject: Subject, name: str) -> bool:
+    """True for the name of a parameter of an offered tool."""
+    schemas = (subject.tools or {}).values()
+    properties = [schema.get("properties") for schema in schemas]
+    return any(isinstance(declared, Mapping) and name in declared for declared in properties)
+
+
+def line_of(text: str, position: int) -> str:
+    """What stands before a place on its line; nothing where the line begins too far off."""
+    margin = text[max(0, position - MARGIN) : position]
+    return margin.rpartition("\n")[2] if "\n" in margin or position <= MARGIN else ""
 
 
 def begins(text: str, piece: Fragment) -> bool:

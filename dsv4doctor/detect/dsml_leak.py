@@ -15,7 +15,7 @@ https://github.com/vllm-project/vllm/pull/41834, https://github.com/sgl-project/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dsv4doctor.detect.detector import Detector, Seen
@@ -24,7 +24,9 @@ from dsv4doctor.detect.dsml_arguments import (
     NAMED,
     begins,
     in_arguments,
+    is_declared,
     leak,
+    line_of,
     quotations_of,
 )
 from dsv4doctor.detect.hints import CALLS
@@ -44,11 +46,15 @@ _SHOWS = re.compile(
     r"exact\w*|looks?|explain|describe|format|syntax|fixture|what|how|which)\b",
     re.IGNORECASE,
 )
+_CODE_INDENTS = ("    ", "\t")
 _NAME_BEFORE = re.compile(r"name=\\?[\"']([\w.-]{1,64})\\?[\"']\s*$")
 # The same without its own beginning, where DSML's attribute follows.
 _CUT_NAME_BEFORE = re.compile(r"(?<![\w.-])([\w.-]{1,64})\\?[\"']\s*$")
 # All that is no name in `</invoke>`.
 _NAME_OF_CLOSER = re.compile(r"\W+")
+_VALUE_HEAD = re.compile(r"(?:[a-z]{0,5}=)[\"'](?:true|false)[\"']>")
+# A call's opener that a text ends in.
+_CUT_INVOKE = re.compile(r"< ?(?:i[nvoke]{0,5}(?:\s+n?a?m?e?=?[^<>\n]{0,80})?)?")
 # Requests that an example of a call answers.
 _ABOUT_CALLS = re.compile(
     r"\b(?:examples?|samples?|fixtures?|pars\w+|raw|formats?|syntax|tests?|docs?|documentation|wire|tools?|"
@@ -71,6 +77,11 @@ def _in_prose(subject: Subject, text: Text) -> Iterator[Seen]:
         return
     code = text.code
     loose = tuple(piece for piece in pieces if not code.covers(piece.start))
+    if loose and not _spells_offered(subject, text.text, loose):
+        # Below prose it is Markdown's other code.
+        loose = tuple(p for p in loose if not _is_indented(text.text, p.start))
+        if not loose:
+            return
     if not loose:
         if _is_fenced_call(subject, text):
             yield leak(text.where, text.text, pieces[0], "a call that was asked for, in a fence")
@@ -119,11 +130,19 @@ def _counts(subject: Subject, piece: Fragment, reading: _Reading) -> bool:
     return True
 
 
+def _is_indented(text: str, start: int) -> bool:
+    """True on a line that is indented as Markdown's code is, in a text that is not."""
+    return line_of(text, start).startswith(_CODE_INDENTS) and not text[0].isspace()
+
+
 def _is_left_open(last: Fragment, text: str) -> bool:
     """True for a block that opens on a line of its own and is the end of the text: whoever shows
     XML ends with what closes."""
     opens = last.form is Form.PLAIN and last.element == "block" and not last.closing
-    return opens and not text[last.end :].strip() and _begins_a_line(text, last.start)
+    if not opens or not _begins_a_line(text, last.start):
+        return False
+    rest = text[last.end :].strip()
+    return not rest or _CUT_INVOKE.fullmatch(rest) is not None
 
 
 def _is_orphan_end(plain: list[Fragment], text: str) -> bool:
@@ -159,7 +178,7 @@ def _is_bare_parameter(subject: Subject, piece: Fragment, text: str) -> bool:
     own attribute, or begins a reply that ends with its closer, and names a parameter offered."""
     if piece.element != "parameter" or piece.closing or piece.name is None:
         return False
-    if not _is_declared(subject, piece.name):
+    if not is_declared(subject, piece.name):
         return False
     if "string=" in text[piece.start : piece.end]:
         return _begins_a_line(text, piece.start)
@@ -167,17 +186,10 @@ def _is_bare_parameter(subject: Subject, piece: Fragment, text: str) -> bool:
     return begins and text.rstrip().endswith("</parameter>")
 
 
-def _is_declared(subject: Subject, name: str) -> bool:
-    """True for the name of a parameter of an offered tool."""
-    schemas = (subject.tools or {}).values()
-    properties = [schema.get("properties") for schema in schemas]
-    return any(isinstance(declared, Mapping) and name in declared for declared in properties)
-
-
 def _ends_with_opener(subject: Subject, piece: Fragment, text: str) -> bool:
     """True for the rest of an opener of an offered tool's parameter that ends a text."""
     name = _NAME_BEFORE.search(text, max(0, piece.start - MARGIN), piece.start)
-    return not text[piece.end :].strip() and name is not None and _is_declared(subject, name[1])
+    return not text[piece.end :].strip() and name is not None and is_declared(subject, name[1])
 
 
 def _is_cut_opener(subject: Subject, piece: Fragment, text: str) -> bool:
@@ -187,7 +199,7 @@ def _is_cut_opener(subject: Subject, piece: Fragment, text: str) -> bool:
     if "<" in before or "string=" not in text[piece.start : piece.end]:
         return False
     name = _CUT_NAME_BEFORE.search(before)
-    return name is not None and _is_declared(subject, name[1])
+    return name is not None and is_declared(subject, name[1])
 
 
 def _begins_call(subject: Subject, piece: Fragment, text: str) -> bool:
@@ -196,6 +208,8 @@ def _begins_call(subject: Subject, piece: Fragment, text: str) -> bool:
     if not begins(text, piece):
         return False
     if "string=" in text[piece.start : piece.end]:
+        return True
+    if subject.tools and _VALUE_HEAD.match(text, piece.start):
         return True
     name = NAMED.match(text, piece.start)
     return name is not None and name[1] in (subject.tools or {})

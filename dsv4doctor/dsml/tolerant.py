@@ -78,7 +78,7 @@ _BARE = re.compile(
     rf"{_BAR}{{1,3}}DSML{_BAR}{{1,3}}|{_WIDE_BAR}\s?DSML\b|\bDSML\s?{_WIDE_BAR}", re.IGNORECASE
 )
 _PLAIN = re.compile(
-    rf"{_LT}(?P<slash>/)?(?:(?P<block>function_calls|tool_calls)\s?{_GT}|"
+    rf"{_LT}(?P<slash>/)?(?P<blank> )?(?:(?P<block>function_calls|tool_calls|(?<= )calls)\s?{_GT}|"
     rf"(?P<results>function_results|tool_results?)\s?{_GT}|"
     rf"(?:antml:)?(?P<element>invoke|parameter)(?:\s+name={_QUOTE}(?P<name>[^\"'<>&\\]{{1,100}}){_QUOTE}"
     rf"(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?)?\s?{_GT})"
@@ -87,7 +87,8 @@ _PLAIN = re.compile(
 # `">x`.
 _HEAD = re.compile(
     rf"\s*(?:(?:(?:invoke|parameter)\s+)?name={_QUOTE}[^\"'<>&\n]{{1,100}}{_QUOTE}(?:\s+string={_QUOTE}\w{{1,5}}{_QUOTE})?\s?>"
-    r"|=?[\"']?(?:true|false)[\"']>|[\"']>(?=[^\s<>\"'/=]))"
+    rf"|[a-z]{{1,8}}\s+name={_QUOTE}[^\"'<>&\n]{{1,100}}{_QUOTE}\s+string={_QUOTE}\w{{1,5}}{_QUOTE}\s?>"
+    r"|(?:tring|ring|ing|ng|g)?=?[\"']?(?:true|false)[\"']>|[\"']>(?=[^\s<>\"'/=]))"
 )
 # The tail of a tag on a line of its own.
 _TAG_TAIL = re.compile(
@@ -127,10 +128,10 @@ MARKUP_PATTERNS = (
     "(?i)dsml",
     rf"(?i)(?:{_WIDE_BAR}|ML{_BAR}{{1,3}}|{_LT}[^!-~]?/?[^!-~]?{_BAR}{{1,3}})[^!-~]?{_NAME}",
     rf"(?i){_LT}/?｜D",
-    rf"{_LT}/?(?:function_|tool_call|tool_result|(?:antml:)?(?:invoke|parameter))",
+    rf"{_LT}/? ?(?:function_|tool_call|tool_result|(?:antml:)?(?:invoke|parameter))|{_LT}/? calls",
     rf"string={_QUOTE}(?:true|false)",
     rf"{_BAR}[^!-~]?tool[▁_ ](?:call|output|sep)",
-    r"\A[^!-~]*(?:(?:(?:invoke|parameter)[^!-~]+)?name=|=?[\"']?(?:true|false)[\"']>|[\"']>)",
+    r"\A[^!-~]*(?:(?:[a-z]{1,9}[^!-~]+)?name=|[a-z]{0,5}=?[\"']?(?:true|false)[\"']>|[\"']>)",
     r"(?m)^/?(?:tool_calls|function_calls|invoke|parameter)>",
     r"[｜|][^!-~]?(?:tool_calls|function_calls)>",
     r"</?(?:｜{1,2}|\|)[A-Za-z]{0,4}[｜|]{0,2}[^!-~]*\z",
@@ -151,11 +152,14 @@ _HINTS = (
     "tool_result",
     "string=",
     "Dsml",
+    "calls>",
 )
 # A plain element is its name right behind the bracket, or behind an escape of it.
 _PLAIN_HINTS = (
     "<invoke", "</invoke", "<parameter", "</parameter", "<tool_calls", "</tool_calls",
     "<function_", "</function_", "<tool_result", "</tool_result",
+    # V4.1 has a blank there.
+    "< calls>", "</ calls>", "< invoke", "</ invoke", "< parameter", "</ parameter",
     "antml:", "lt;", "#60;", "#x3c;", "＜", "u003c",
 )  # fmt: skip
 # What a bar stands behind in every torn marker: a bracket or its escape, or the marker's end.
@@ -204,8 +208,10 @@ def _all(text: str) -> Iterator[Fragment]:
         for match in _LOST_BAR.finditer(text):
             yield Fragment(form=Form.TORN, start=match.start(), end=match.end())
     for match in _PLAIN.finditer(text) if _holds_any(text, _PLAIN_HINTS) else ():
+        # No XML has the blank behind its bracket that V4.1 leaves there without its marker.
+        blank = match["blank"] and (match["slash"] or match["name"])
         yield Fragment(
-            form=Form.PLAIN,
+            form=Form.TORN if blank else Form.PLAIN,
             start=match.start(),
             end=match.end(),
             element=_plain_element(match),
