@@ -29,7 +29,7 @@ from dsv4doctor.detect.topic import is_off_topic
 from dsv4doctor.label import Label
 
 _CUE = re.compile(
-    r"(sessions?|codes?|users?|customers?|tickets?|conversations?|chats?|clients?|tenants?|id|for|case|ref|"
+    r"(sessions?|codes?|users?|customers?|tickets?|conversations?|chats?|clients?|tenants?|id|for|case|ref|reference(?: number)?(?: is)?|"
     r"regarding|concerning|as for|dear|hello|hi|(?:code|session|mark) is)\W{1,3}$",
     re.IGNORECASE,
 )

@@ -42,6 +42,14 @@ _GLUED_CHANNELS = re.compile(
 )
 _TORN_HEAD = re.compile(r"\s{0,4}(?:/?t)?(?:h?i)?nk>(?=\s*\n|[A-Z\u3400-\u9fff])")
 _TORN_REACH = 12
+# The same behind a thought.
+_TORN_INSIDE = re.compile(r"(?<=[.!?。！？…)])/?(?:t?h?i)?nk>(?=\n|[A-Z\u3400-\u9fff]|\Z)")
+# What a sentence calls a tag before it names it.
+_NAMES_TAG = re.compile(
+    r"\b(?:tags?|tokens?|markers?|delimiters?|balises?|etiquetas?|тега?|тегом)\s\Z|(?:标签|标记|タグ)\s?\Z",
+    re.IGNORECASE,
+)
+_NAME_REACH = 16
 # A closer glued to the end of a thought, and what was thought out glued to it.
 _GLUED_CLOSER = re.compile(r"[.!?。！？…)]</think(?:ing)?>(?=\w|\n|\Z)")
 _EDGE_CLOSER = re.compile(r"\A\s*</think(?:ing)?>|</think(?:ing)?>\Z")
@@ -118,6 +126,8 @@ def _tags(subject: Subject, text: Text) -> Iterator[Seen]:
         name = match.group().strip("</>").lower()
         if f"<{name}" in subject.prompt.lower() or _is_talked_about(subject, body, match.start()):
             continue
+        if _NAMES_TAG.search(body, max(0, match.start() - _NAME_REACH), match.start()):
+            continue
         quoted = quoted if quoted is not None else quoted_spans(body)
         if not quoted.covers(match.start()):
             yield _seen(text.where, f"a thinking tag outside code, {span(body, *match.span())}")
@@ -137,6 +147,8 @@ def _torn_head(subject: Subject) -> Iterator[Seen]:
     body = subject.content.text
     if "nk>" in body[:_TORN_REACH] and (match := _TORN_HEAD.match(body)):
         yield _seen("content", f"the end of a thinking tag, {span(body, *match.span())}")
+    elif "nk>" in body and (match := _TORN_INSIDE.search(body)):
+        yield _seen("content", f"the rest of a thinking tag, {span(body, *match.span())}")
 
 
 def _at_an_edge(subject: Subject) -> Iterator[Seen]:

@@ -28,14 +28,14 @@ from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.label import Label
 
 # DeepSeek's own: full-width bars around words joined by low blocks. DSML is `dsml_leak`'s.
-_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z▁][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<｜(?:begin|end)▁[a-z▁]{0,24}(?=[\s,.;:!?])|<\[(?:[A-Za-z0-9]+▁|(?i:begin|end|start|bos|eos|pad|unk|mask|fim|im|tool|plhd\d*)_)[\w▁]{1,60}\]>|\][~!]b[\[\]]|\[e~\["
+_DEEPSEEK = r"<[｜]{1,2}(?!DSML|dsml)[A-Za-z▁][\w▁ ]{0,40}(?:[｜]{1,2}>|[｜|]>)|<(?!｜?DSML)(?:｜[A-Za-z][A-Za-z▁_]{1,40}|[A-Za-z][A-Za-z▁_]{1,40}｜)>|<｜(?:begin|end)▁[a-z▁]{0,24}(?=[\s,.;:!?])|<\[(?:[A-Za-z0-9]+▁|(?i:begin|end|start|bos|eos|pad|unk|mask|fim|im|tool|plhd\d*)_)[\w▁]{1,60}\]>|\][~!]b[\[\]]|\[e~\["
 # The family `<|word|>`: ChatML, Llama 3, GLM, Phi, Kimi, harmony, Command R, made-up ones too.
 # One plain word may be a nickname in a chat (`<|anna|>`): only those of known templates count.
 _PLAIN_WORDS = (
     r"(?i:endoftext|endofprompt|startoftext|endofturn|user|human|assistant|bot|system|developer|environment|"
     r"ipython|python|tools?|function|observation|channel|message|constrain|return|call|start|end|begin|sep|"
     r"separator|context|prompt|answer|think|pad|bos|eos|eod|eot|eom|eop|sop|mask|image|audio|video|vision|"
-    r"fim|empty|unk|(?:dummy|placeholder|reserved|unused|extra)\d+)"
+    r"title|query|domain|authority|action|fim|empty|unk|(?:dummy|placeholder|reserved|unused|extra)\d+)"
 )
 _ASCII = (
     rf"<\|/?(?:[A-Za-z][A-Za-z0-9]*[_▁][A-Za-z0-9_▁]{{0,40}}|{_PLAIN_WORDS})"
@@ -45,7 +45,7 @@ _ASCII = (
     r"|<(?:tool_(?:call|response|output|result)|channel|turn|think|message|im_start|im_end|eot_id)\|>"
 )
 _NAMED = (
-    r"<\|\"\|>|</?start_of_turn>|<end_of_turn>|<start_of_image>|<start_function_call>|"
+    r"<\|\"\|>|<im_(?:start|end)>|<eot_id>|<latest_reminder>|</?start_of_turn>|<end_of_turn>|<start_of_image>|<start_function_call>|"
     r"\[/?INST\]|<</?SYS>>|\[gMASK\]|\[/?(?:TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG|BEGIN_OF_TEXT)\]|"
     r"<fim_(?:prefix|suffix|middle|pad)>|<(?:gh_stars|jupyter_(?:start|text|code|output)|"
     r"commit_(?:before|msg|after)|empty_output)>|<extra_id_\d{1,3}>|<reserved_\d{1,4}>|<unused\d{1,4}>|"
@@ -59,14 +59,16 @@ _NAMED = (
 _TOKEN = re.compile(f"{_DEEPSEEK}|{_ASCII}|{_NAMED}")
 # A token cut at the start of the text.
 _HALF_START = re.compile(
-    r"\s*(?:[A-Za-z▁]{0,30}▁[a-z▁]{1,30}[｜|]|[｜])>|\s*(?:[a-z]{1,12}_)*(?:im_(?:start|end)|end|eot_id|header_id|of_text|of_turn)\|>"
+    r"\s*(?:[A-Za-z▁]{0,30}▁[a-z▁]{1,30}[｜|]|｜?[A-Za-z▁_]{0,30}｜)>"
+    r"|\s*\|?(?:[a-z]{1,12}_)*(?:im_(?:start|end)|end|eot_id|header_id|of_text|of_turn)\|>"
+    r"|\|?(?:[a-z]{0,6}_)?[a-z]{0,5}(?:end|start|id|text|turn)\|>(?=\s?[A-Z\u3400-\u9fff])"
     r"|\s*<s>(?=\s?[A-Z\u3400-\u9fff])(?![^<]{0,4000}</s>)"
     # Both around the whole text, with a blank behind the first: HTML has none there.
     r"|\s*<s> (?=[^\s<][^<]{0,4000}</s>\s*\Z)"
 )
 # A token cut at the end of the text.
 _HALF = re.compile(
-    r"<｜(?!D?S?M?L?｜?$)[A-Za-z][\w▁]{0,40}｜?$|<\|(?:im_(?:st|en|start|end)|end_?of|eot|begin_of|start_header)[\w]{0,20}\|?$"
+    r"<｜(?!D?S?M?L?｜?$)[A-Za-z][\w▁]{0,40}｜?$|<\|(?:im_(?:st|en|start|end)|end_?of|eot|begin_of|start_header)[\w]{0,20}\|?$|(?<=\S)<\|(?:im?_?[es]?|eo?|en(?:d\w{0,12})?)$"
 )
 # Sentence and padding tokens that also are ordinary tags or placeholders: only where nothing opened
 # or explains them, at the very edge of the text or in a row.
@@ -81,11 +83,17 @@ _SPEAKS_OF_MODELS = re.compile(
     r"token|vocab|embed|corp(?:us|ora)|\boov\b|\bmodel|data ?set|perplex|unknown", re.IGNORECASE
 )
 _MOST_UNKNOWN = 3
+# What a text says before it names a token, up to the blank in front of it.
+_SPEAKS_OF_TOKENS = re.compile(
+    r"(?:\btokeni[sz]er|\bspecial token|\bvocabulary|\bchat template|\btokens? (?:<[^<>\n]{1,40}>|\Z)).*(?<= )\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_SPOKEN_REACH = 200
 # One of these is in every token. By the character that they begin with, since a pattern that begins
 # with one is searched for fastest.
 _HINTS = {
     "<": re.compile(
-        r"<(?:[｜|<\[]|/?(?:start_of|end_of|start_fun|fim_|gh_|jup|commit_|empty_|extra_id|reserved_|unused|0x|bos|eos|"
+        r"<(?:[｜|<\[]|/?(?:start_of|end_of|start_fun|fim_|gh_|jup|commit_|empty_|im_|eot_id|latest_|extra_id|reserved_|unused|0x|bos|eos|"
         r"\d*bos|\d*eos|sop>|eop>|eod>|eot>|begin_of|SPECIAL_|seed:|s>|pad>|unk>|mask>|EOS>|BOS>|PAD>|endof|end\|))"
     ),
     "[": re.compile(
@@ -99,7 +107,7 @@ _HINTS = {
 _HINT_SIGNS = frozenset(_HINTS)
 # The same for a search of all at once (see `hints.py`), nearer to the tokens themselves.
 _ANY_TOKEN = hint(
-    r"<｜|<\[(?:[A-Za-z0-9]+▁|(?i:begin|end|start|bos|eos|pad|unk|mask|fim|im|tool|plhd\d*)_)|\][~!]b[\[\]]|\[e~\[",
+    r"<｜|<[A-Za-z][A-Za-z▁_]{1,40}｜>|<(?:im_|eot_id|latest_)|<\[(?:[A-Za-z0-9]+▁|(?i:begin|end|start|bos|eos|pad|unk|mask|fim|im|tool|plhd\d*)_)|\][~!]b[\[\]]|\[e~\[",
     r"<\|/?[A-Za-z][A-Za-z0-9_▁ /]{0,64}\|?>|<[a-z_]{3,13}\|>|<\|\"\|>",
     r"</?start_of_turn>|<(?:end_of_|start_of_|start_function_)(?:turn|image|call|utterance)>|<</?SYS>>",
     r"\[/?(?:INST|IMG|gMASK|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|BEGIN_OF_TEXT)\]",
@@ -108,8 +116,8 @@ _ANY_TOKEN = hint(
     r"<(?:begin|end)_of_(?:sentence|text|turn|speech)>|<\| (?:begin|end)_of_[a-z]",
     r"(?:begin|end)▁of▁(?:sentence|thinking)|<\|?end\|?of\|?text\|?>",
     # Cut at the start of the text or at its end, alone at its edge, or in a row.
-    r"\A[^!-~]*(?:[A-Za-z▁]{0,61}[｜|]>|｜>|[a-z_]{1,60}\|>|<s>)",
-    r"<\|(?:im_(?:st|en)|end|eot|begin_of|start_header)",
+    r"\A[^!-~]*(?:[｜|]?[A-Za-z▁_]{0,61}[｜|]>|<s>)",
+    r"<\|(?:im_(?:st|en)|end|eot|begin_of|start_header)|<\|(?:im?_?[es]?|eo?|en)[^!-~]*\z",
     r"(?:</s>|<(?:pad|unk|mask|EOS|BOS|PAD)>|\[(?:PAD|UNK|SEP|CLS|EOS|BOS)\])[^!-~]*\z|(?:</?s>|<pad>|<unk>|\[(?:PAD|UNK|CLS|SEP)\])[^!-~]?[<\[]",
     "<unk>",
 )
@@ -152,6 +160,8 @@ def _first(text: Text, prompt: str) -> tuple[int, int] | None:
     for match in _TOKEN.finditer(body):
         if text.code.covers(match.start()) or _is_word_of(prompt, match.group()):
             continue
+        if _is_spoken_of(body, *match.span()):
+            continue
         quoted = quoted if quoted is not None else quoted_spans(body)
         if not quoted.covers(match.start()) and not _is_item(body, *match.span()):
             return match.span()
@@ -173,6 +183,13 @@ def _is_item(text: str, start: int, end: int) -> bool:
     """True for an item of a list that goes on: a stop word in YAML."""
     before = text[text.rfind("\n", 0, start) + 1 : start].strip()
     return before == "-" and text.startswith("\n", end) and bool(text[end:].strip())
+
+
+def _is_spoken_of(text: str, start: int, end: int) -> bool:
+    """True in the middle of a sentence about tokens: `The tokenizer maps <s> to 1.`"""
+    if not text.startswith((" ", ",", ".", ";", ":", ")"), end):
+        return False
+    return _SPEAKS_OF_TOKENS.search(text, max(0, start - _SPOKEN_REACH), start) is not None
 
 
 def _unknown_word(text: Text) -> tuple[int, int] | None:
