@@ -78,7 +78,7 @@ def _decode_carefully(raw: str) -> Arguments:
         value = json.loads(
             raw,
             object_pairs_hook=lambda pairs: _object(pairs, notes),
-            parse_constant=lambda name: notes.append(f"{name} is not JSON"),
+            parse_constant=lambda name: _constant(name, notes),
             parse_int=_integer,
         )
     except RecursionError:
@@ -102,6 +102,12 @@ def _object(pairs: list[tuple[str, Any]], notes: list[str]) -> dict[str, Any]:
         twice = next(key for key in built if keys.count(key) > 1)
         notes.append(f"the key {twice!r} is there twice")
     return built
+
+
+def _constant(name: str, notes: list[str]) -> float:
+    # Its value is a number all the same: the schema has nothing to add.
+    notes.append(f"{name} is not JSON")
+    return float(name)
 
 
 def _integer(digits: str) -> int | float:

@@ -41,7 +41,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
             corrupts=not _is_own_cut(subject, call),
         )
     text = subject.content.text
-    if _NOT_A_STRING in text and may_hold_markup(text):
+    # Where the call was made all the same, its arguments are not what the block holds.
+    if _NOT_A_STRING in text and not subject.calls and may_hold_markup(text):
         yield from _in_written_block(subject)
 
 

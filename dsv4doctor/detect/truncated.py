@@ -42,7 +42,8 @@ _ANY_ERROR = hint(
 _DANGLING = re.compile(
     r"(?:\b(?:the|an?|because|whose|every|my|your|their|and|or|than|from|into|whether|and then|is an?|of the)"
     r"|\b(?:an?|the|one) [a-z]+ that|\b(?:the|an?) [a-z]+ of|\b(?:such|as well|so long) as|\b(?:in order|due|according) to"
-    r"|(?:\S+ ){10}\S*\w,|(?:^|[.!?] )(?:The|These|Those|Its) [^.!?]{12,80} (?:are|is|was|were)"
+    r"|(?:\S+ ){10}\S*\w,|\b(?:are|is|includes?|needs?|have|has|contains?) (?:\w+ ){0,2}\w+, (?:\w+, ){0,8}\w+,"
+    r"|(?:^|[.!?] )(?:The|These|Those|Its) [^.!?]{12,80} (?:are|is|was|were)"
     r"|\b(?:best|only|first|last|next|main|simplest|easiest) [a-z]+ (?:is|was) to|\b(?:dass|weil|für|mit|von|durch) (?:der|die|das|den|dem)"
     r"|^(?:The (?:[A-Z]\w+ ){1,4}|(?:It|He|She) )(?:is|was) (?:first |originally )?(?:located|born|founded|released|built|based|invented|published) (?:in|on|by)"
     # A statement up to its verb; `was das Haus ist` has a comma before it.
@@ -52,12 +53,22 @@ _DANGLING = re.compile(
     r"|\b(?:und|oder|weil|dass|eine[mnrs]?)|\b(?:et|ou|parce que|afin de|une|dans les?)|\b(?:porque|una|para el|de los)"
     r"|\b(?:и|или|потому что|чтобы))$"
 )
+# Words that end a sentence now and then, but none without its mark behind one that has it.
+_UNMARKED = re.compile(
+    r"[a-z)\"’`][.!?] [A-Z][a-z'’]*(?: [^\s.!?]+){2,30} (?:of|to|with|for|by|at|as|if|when|while|that|which|who|is|are|was|were|be|"
+    r"has|have|can|will|would|should|must|may|its|our|this|these|each|every|between|without|until|per|via|but|into|onto|the|an?|and|or)$"
+)
 # Chinese that ends on a word which joins or opens, with no mark behind it.
 _DANGLING_CHINESE = re.compile(
     r"\A[^，。？！；]{1,12}的[^，。？！；的]{0,7}(?:首都|[^，。？！；的也不但还总就可都正凡要算真便乃皆若])是$|[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
     # A clause, and the word that opens the next one.
     r"|[\u4e00-\u9fff]{4}，(?:然后|首先|接着|例如|比如|从而|由于)$|[\u3040-\u30ff\u4e00-\u9fff]{4}、(?:まず|次に|そして|または|しかし|例えば)$"
 )
+# The same in Japanese and in Korean.
+_DANGLING_JAPANESE = re.compile(
+    r"[\u3040-\u30ff].{12,}(?:特に|例えば|たとえば|しかし|および|または|そして|ならびに|なぜなら)、?$"
+)
+_DANGLING_KOREAN = re.compile(r"(?:\S+ ){4,}\S*[\uac00-\ud7af]\S* (?:그리고|또는|및|하지만|특히)$")
 # A sentence that opens a list or a block, and nothing behind it.
 _OPEN_COLON = re.compile(
     r"\b(?:are|is|following|follows|these|below|this)(?: [a-z]+){0,3}:$", re.IGNORECASE
@@ -67,7 +78,7 @@ _OPEN_MARKS = frozenset(":,")
 _MIN_WORDS = 5
 # Fewer words will do for one that nothing else ends on, a title neither.
 _NEVER_LAST = re.compile(
-    r"(?:\S+ \S+ (?:\S+ )?(?:because|whose|(?:in|of|to|from|and|is|are|because|that|with) the|is an?)"
+    r"(?:\S+ \S+ (?:\S+ )?(?:because|whose|(?:in|of|to|from|and|is|are|because|that|with) the|is an?|(?:is|are):)"
     # A list up to the word before its last item.
     r"|[^\s,]+(?:, [^\s,]+){1,2},? (?:and|or|und|oder|et|ou|y|o|e|и|или))$"
 )
@@ -102,13 +113,18 @@ _REACH = 140
 # An object of JSON from its first key on, or a list of them; and a fence with its language.
 _JSON_HEAD = re.compile(r"\s*(?:\[\s*)?\{\s*\"[^\"\n]{1,80}\"\s*:")
 _TORN_END = re.compile(r"[=.+*/&|<>-]\Z|\w \Z|[(\[]\w+\Z")
+# A line that says that it goes on: no line break of TeX.
+_GOES_ON = re.compile(r"(?<!\\)\\\Z|\w &&\Z")
 _OPEN_FENCE = re.compile(r"(?:^|\n)```[a-z+#]{1,16}\n(?:(?!```).)*\Z", re.DOTALL)
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
 _ENDED_ON_REQUEST = frozenset(["abort", "aborted", "cancelled", "canceled"])
 
 
 def detect(subject: Subject) -> Iterator[Seen]:
-    cut_call = bool(subject.calls) and any(call.arguments.is_cut for call in subject.calls)
+    # Of a call that was cut, some of the arguments or none may have come.
+    cut_call = bool(subject.calls) and any(
+        call.arguments.is_cut or call.arguments.is_empty for call in subject.calls
+    )
     if subject.finish == "length":
         corrupts = _below_own_limit(subject)
         what = "finish_reason is length"
@@ -168,6 +184,8 @@ def _how_broken(subject: Subject, text: str, tail: str) -> str | None:
     opened = last_line.rfind("(") > last_line.rfind(")")
     if opened and (match := _OPEN_BRACKET.search(last_line)):
         return f"stops in a bracket, {span(last_line, *match.span())}"
+    if match := _UNMARKED.search(last_line):
+        return f"stops in mid-sentence, {span(last_line, *match.span())}"
     if match := _DANGLING.search(last_line[-_REACH:]):
         return f"stops in mid-sentence, {span(last_line[-_REACH:], *match.span())}"
     return None
@@ -200,7 +218,11 @@ def _opens_nothing(text: str) -> bool:
 
 def _dangling_chinese(line: str) -> re.Match[str] | None:
     if len(line) < _MIN_CHINESE or not line.endswith(("，", "、")):
-        return _DANGLING_CHINESE.search(line)
+        return (
+            _DANGLING_CHINESE.search(line)
+            or _DANGLING_JAPANESE.search(line)
+            or _DANGLING_KOREAN.search(line)
+        )
     return _CHINESE_COMMA.search(line)
 
 
@@ -216,6 +238,8 @@ def _open_code(subject: Subject, text: str) -> str | None:
         return None
     # A piece of a manual ends with a whole line; what broke off mostly does not.
     line = text.rstrip("\n").rpartition("\n")[2]
+    if _GOES_ON.search(line):
+        return "a fence whose last line goes on"
     torn = line.count('"') % 2 == 1 or _TORN_END.search(line) or _stops_in_arguments(line)
     if torn and _is_open(text[text.rfind("```") :]):
         return "a fence and brackets that are not closed"

@@ -19,6 +19,8 @@ _TEX = re.compile(
 _WORDS = re.compile(r"[^\W\d_]{2,} [^\W\d_]+ [^\W\d_]{2,}")
 _FORMULAS = (("\\[", "\\]"), ("\\(", "\\)"), ("$$", "$$"))
 _SEPARATOR = re.compile(r"^\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$", re.MULTILINE)
+# Code, and a bar that parts no cells.
+_IN_CELL = re.compile(r"`[^`]*`|\\\|")
 # A quotation after some words, of several, and no mark behind it.
 _OPEN_QUOTATION = re.compile(
     r"(?:\S+ ){2}[^\"]*[\s(]\"[^\W\d][^\"\n]*\s[^\"\n]*\w$|(?:\S+ ){2}.*[\s(]“[^”\n]*\s[^”\n]*\w$|(?:\S+ ){2}.*[\s(]«[^»\n]*\s[^»\n]*\w$"
@@ -39,14 +41,22 @@ _HTML_HEAD = re.compile(
 )
 # Words that end no sentence of their language, which strands none, and words that tell it.
 _LAST_WORDS = {
-    "spanish": "de del con para por en sin sobre y que el los las una al su sus",
-    "french": "de du des le les une et que pour avec dans sur aux au leur ses",
-    "italian": "di del della dei con per e che il gli una nel nella alla al dal",
+    "spanish": "de del con para por en sin sobre y que el la los las un una al su sus",
+    "french": "de du des le la les une ce cette et que pour avec dans sur aux au leur ses",
+    "italian": "di del della dei con per e che il lo la gli un una nel nella alla al dal",
     "portuguese": "de do da dos com para por e que os as um uma no ao pela pelo",
     "german": "und oder weil dass eine einen einem einer der dem den des zur zum vom im beim für",
     "dutch": "de het een en van voor omdat dat naar",
     "russian": "и или что чтобы в на с для к от из по не",
 }
+# Beside them, words that tell the language in which a sentence stands.
+_TELLING_WORDS = {
+    "french": "est sont il elle qui ne pas en par davantage plus",
+    "italian": "è sono non si come anche più",
+    "spanish": "es son no se como más",
+    "german": "ist sind ein nicht sich wird auf das die mit",
+}
+_TELLING = {language: frozenset(words.split()) for language, words in _TELLING_WORDS.items()}
 _LAST = {language: frozenset(words.split()) for language, words in _LAST_WORDS.items()}
 _EVERY_LAST = frozenset[str]().union(*_LAST.values())
 # So many more of them make the language sure.
@@ -57,7 +67,9 @@ _REACH = 400
 # Requests that a piece answers.
 _ASKS_FOR_PIECE = re.compile(
     r"mid-?\s?(?:sentence|word)|unfinished|incomplete|half-finished|\bcuts? (?:it |me )?off|break(?:s|ing)? off|"
-    r"first \d+ (?:char|word|token|byte|letter)|\bfill in\b|cliff-?hanger|trail(?:s|ing)? off|autocomplet|fragment|truncat|\bpartial",
+    r"first \d+ (?:char|word|token|byte|letter)|\bfill in\b|cliff-?hanger|trail(?:s|ing)? off|autocomplet|fragment|truncat|\bpartial|\babrupt|"
+    # The answer may be the very word on which nothing ends.
+    r"\b(?:which|what|quel(?:le)?|welche[rs]?|qué|cu[aá]l|quale) (?:article|artikel|artículo|articolo|prepos\w+|präposition|conjunction|pronoun|word|wort|mot|palabra|parola)\b",
     re.IGNORECASE,
 )
 
@@ -70,6 +82,8 @@ def asks_for_piece(prompt: str) -> bool:
 def left_open(text: str) -> str | None:
     """What the text opened last and did not close, named; None where it may be whole."""
     end = text[-1:]
+    if end == "|" and _is_short_row(text, text.rpartition("\n")[2]):
+        return "a row that the table above does not have so short"
     if not (end.isalnum() or end in _OPEN_ENDS):
         return None
     tail = text[-_REACH:]
@@ -115,8 +129,9 @@ def _stops_on_glue(line: str) -> bool:
     return any(
         words[-1] in last
         and not others.isdisjoint(last)
-        and sum(word in last for word in words[:-1]) >= _MIN_GLUE
-        for last in _LAST.values()
+        and sum(word in last or word in _TELLING.get(language, ()) for word in words[:-1])
+        >= _MIN_GLUE
+        for language, last in _LAST.items()
     )
 
 
@@ -138,7 +153,12 @@ def _is_in_formula(tail: str) -> bool:
 def _is_short_row(text: str, line: str) -> bool:
     above = text[: -len(line) - 1].rpartition("\n")[2].rstrip()
     whole = above.startswith("|") and above.endswith("|")
-    return whole and line.count("|") < above.count("|") and _SEPARATOR.search(text) is not None
+    return whole and _bars(line) < _bars(above) and _SEPARATOR.search(text) is not None
+
+
+def _bars(row: str) -> int:
+    """The bars of a table's row, those in its code and those escaped left out."""
+    return _IN_CELL.sub("", row).count("|")
 
 
 def _is_in_quotation(tail: str) -> bool:
