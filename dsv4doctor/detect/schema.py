@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,14 @@ from dsv4doctor.detect.plain_schema import PlainSchema, plain_schema
 _KEPT = 512
 _PATTERN_TIMEOUT_S = 0.05
 _SHOWN = 120
+# Types as tools written by hand name them, and words whose members are data, not schemas.
+_TYPE_NAMES = {
+    "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number",
+    "double": "number", "bool": "boolean", "list": "array", "tuple": "array", "dict": "object",
+    "map": "object", "none": "null",
+}  # fmt: skip
+_ANY_TYPE = frozenset(["any", "mixed", "unknown"])
+_DATA_WORDS = frozenset(["enum", "const", "default", "examples"])
 _PLAIN: dict[str, PlainSchema | None] = {}
 
 
@@ -69,12 +78,14 @@ def _validator(key: str) -> Any:
     schema = _with_null(json.loads(key)) if '"nullable"' in key else json.loads(key)
     kind = validator_for(schema, default=Draft202012Validator)
     try:
+        if not kind(kind.META_SCHEMA).is_valid(schema):
+            schema = _with_json_types(schema)
         kind.check_schema(schema)
     except SchemaError:
         return None
     except (RecursionError, ValueError, TypeError):
         return None
-    timed = extend(kind, {"pattern": _pattern})
+    timed = extend(kind, {"pattern": _pattern, "multipleOf": _multiple_of})
     return timed(schema, registry=Registry())
 
 
@@ -92,11 +103,41 @@ def _with_null(schema: Any) -> Any:
     return said
 
 
+def _with_json_types(schema: Any) -> Any:
+    """The schema with Python's and Gemini's names of types (`str`, `OBJECT`) in JSON Schema's."""
+    if isinstance(schema, list):
+        return [_with_json_types(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    said = {
+        word: member if word in _DATA_WORDS else _with_json_types(member)
+        for word, member in schema.items()
+    }
+    if isinstance(kind := said.get("type"), str):
+        said["type"] = _TYPE_NAMES.get(kind.lower(), kind.lower())
+        if said["type"] in _ANY_TYPE:
+            del said["type"]
+    return said
+
+
+def _multiple_of(_validator: Any, divisor: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if isinstance(instance, bool) or not isinstance(instance, int | float):
+        return
+    # In decimals, as both were written: 19.99 is a multiple of 0.01.
+    if Decimal(str(instance)) % Decimal(str(divisor)):
+        yield ValidationError(f"{instance!r} is not a multiple of {divisor!r}")
+
+
 def _pattern(_validator: Any, pattern: Any, instance: Any, _schema: Any) -> Iterator[Any]:
     import regex
     from jsonschema import ValidationError
 
     if not isinstance(instance, str) or not isinstance(pattern, str):
+        return
+    if pattern.startswith("/^"):
+        # Written as JavaScript's literal it would match nothing.
         return
     try:
         found = regex.search(pattern, instance, timeout=_PATTERN_TIMEOUT_S)
