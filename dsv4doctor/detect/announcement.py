@@ -34,10 +34,12 @@ _INTENT = (
 )
 # Where a clause begins: a wish in a relative clause ("what I will use") is no announcement.
 _CLAUSE = r"(?:^|[,;:.!—–-]\s*|\b(?:and|so|then|but|now|next|first|therefore|thus|okay|ok)\s+)"
+# A sentence about the doing itself has a verb of its own: "Running shoes are on sale now".
+_NO_STATEMENT = r"(?!\w+ (?:\w+ )?(?:is|are|was|were)\b|[^.!?\n]{0,80}\b(?:helps?|makes?|takes?|saves?|requires?|means?|works?)\b)"
 _ENGLISH = re.compile(
     rf"{_CLAUSE}{_INTENT} {_BETWEEN}(?:{_VERB}|{_STARTS_BY})(?! (?:you|to you|forward|if|it this way)\b)"
     # What is said to be going on while nothing is: "Running the tests now...", "One moment".
-    rf"|^\W*(?:(?:check|read|search|look|open|fetch|execut|creat|writ|updat|query|inspect|load|install|build)ing|running|"
+    rf"|^\W*(?:(?:okay|ok|sure|alright|certainly|of course|got it)[,.!] )?{_NO_STATEMENT}(?:(?:check|read|search|look|open|fetch|execut|creat|writ|updat|query|inspect|load|install|build)ing|running|"
     rf"getting|scanning|listing)\b[^.!?\n]{{0,80}}(?:\bnow\W{{0,3}}|\.\.\.|…|:)$"
     rf"|^\W*(?:one (?:moment|second)|just a (?:moment|second|sec)|hold on|give me a (?:moment|second|minute|sec))(?!['’])\b"
     rf"(?=[^a-z]|,? (?:please|while i|and i|let me|i))",

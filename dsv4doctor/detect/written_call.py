@@ -40,7 +40,7 @@ _ACTED = (
 )
 # The whole of a short reply, in the forms that scripts, logs and older agents spell a call in.
 _WHOLE_CALL = (
-    r"\W{{0,4}}(?:(?:await|action|call|tool(?: call)?|function(?: call)?)\b\W{{1,4}}|functions\.){{0,2}}{name}(?::\d{{1,2}})?"
+    r"[^\w<{{]{{0,4}}(?:(?:await|action|call|tool(?: call)?|function(?: call)?)\b\W{{1,4}}|functions\.){{0,2}}{name}(?::\d{{1,2}})?"
     r"\W{{0,3}}(?:\(.*\)|\{{.*\}}|\[.*\]|(?:[→=:-]>?|with)\W{{0,4}}\{{.*\}}|(?:\s(?:with )?[\w.]+=[^\s=]\S*)(?: [^\n]*)?)\W{{0,4}}"
 )
 _WHOLE_CHARS = 400
@@ -56,6 +56,11 @@ _FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 _LEADING = "[:→⇒▶➜ \n"
 # What stands behind a name that is defined: its parameters and a body.
 _DEFINES = re.compile(r"\([^()\n]{0,200}\)\s*(?:\{|=>|->|:)")
+# The name and the first parameter of a call that an object or some lines spell.
+_KEYED = re.compile(r"\s*\{\s*\"([^\"\n]{1,80})\"\s*:\s*\{\s*\"([^\"\n]{1,80})\"\s*:")
+_IN_LINES = re.compile(
+    r"\s*(?:(?i:tool|function)(?i: call| name)?\W{1,4})?(\w[\w.-]{0,79})\W{0,3}\n\W{0,4}(\w{1,64})\s?[=:]"
+)
 # Requests that the form of a call answers.
 _ASKS_FORM = re.compile(
     r"\bhow (?:is|are|do|does|would|should|can|could)\b[^?\n]{0,60}\b(?:call|writ|look|invok|us)|\b(?:examples?|syntax|formats?|"
@@ -87,6 +92,8 @@ def written_out(subject: Subject, text: str) -> str | None:
             return span(text, at, at + 60)
     found = _headed(text, named) or _in_tags(subject, text, named)
     if found and not (_inline(subject, found[0]) and _ASKS_FORM.search(subject.prompt)):
+        return span(text, *found)
+    if (found := _spelt(text, named)) and not _ASKS_FORM.search(subject.prompt):
         return span(text, *found)
     found = _as_json(text, named) or _in_markup(subject, text, named)
     return span(text, *found) if found else None
@@ -142,6 +149,17 @@ def _as_json(text: str, named: Mapping[str, Any]) -> tuple[int, int] | None:
     return None
 
 
+def _spelt(text: str, named: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Where a reply is one object that holds the arguments under the tool's name, or the name and
+    lines of parameters below it."""
+    opened = _KEYED.match(text) if text.rstrip().endswith("}") else _IN_LINES.match(text)
+    schema = named.get(opened[1]) if opened else None
+    declared = schema.get("properties") if schema else None
+    if opened is None or not isinstance(declared, Mapping) or opened[2] not in declared:
+        return None
+    return opened.span()
+
+
 def _in_markup(subject: Subject, text: str, named: Mapping[str, Any]) -> tuple[int, int] | None:
     for match in _CALL_MARKUP.finditer(text):
         inside = text[match.start() : match.start() + _EDGE]
@@ -171,14 +189,16 @@ def _headed(text: str, offered: Mapping[str, Any]) -> tuple[int, int] | None:
 def _in_tags(
     subject: Subject, text: str, offered: Mapping[str, Mapping[str, Any]]
 ) -> tuple[int, int] | None:
-    """Where a call is spelt as an element with the tool's name around one with a parameter's."""
+    """Where a call is spelt as an element with the tool's name around one with a parameter's,
+    around its JSON or with the parameters as attributes."""
     for name, schema in offered.items():
         declared = schema.get("properties")
-        if f"<{name}>" not in text or not isinstance(declared, Mapping):
+        if f"<{name}" not in text or not isinstance(declared, Mapping) or not declared:
             continue
         inner = "|".join(re.escape(str(parameter)) for parameter in declared)
-        for match in re.finditer(rf"<{re.escape(name)}>\s*<(?:{inner})>", text):
-            if inner and not _inline(subject, match.start()):
+        within = rf"(?:>\s*(?:<(?:{inner})>|\{{\s*\"(?:{inner})\"\s*:)|\s+(?:{inner})=[\"'])"
+        for match in re.finditer(rf"<{re.escape(name)}{within}", text):
+            if not _inline(subject, match.start()):
                 return match.span()
     return None
 
