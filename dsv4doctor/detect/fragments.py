@@ -32,6 +32,7 @@ from dsv4doctor.detect.neighbours import (
     holds_run,
     holds_small_word,
     holds_suffix,
+    is_variable,
     odd_pairs,
 )
 from dsv4doctor.detect.oddities import (
@@ -335,13 +336,13 @@ def _foreign(text: Text) -> Iterator[_Odd]:
             kind = TONGUES if len(clause) >= LEAST_TONGUES else TONGUE
             if len(clause) == 2 and are_of_two(*words):
                 kind = TONGUE_PAIR
-            yield from ((s, e, kind) for s, e in clause if not _is_variable(prose, s, e))
+            yield from ((s, e, kind) for s, e in clause if not _is_of_code(prose, s, e))
 
 
-def _is_variable(prose: str, start: int, end: int) -> bool:
-    """True for `el` in `for el in row` and in `var el = row`."""
+def _is_of_code(prose: str, start: int, end: int) -> bool:
+    """True for `el` in `for el in row` and in `var el = row`, and for any other variable."""
     named = prose.endswith("for ", 0, start) and prose.startswith(" in ", end)
-    return named or prose.startswith(" = ", end)
+    return named or prose.startswith(" = ", end) or is_variable(prose, start, prose[start:end])
 
 
 def _may_hold(kind: Kind, text: Text) -> bool:

@@ -265,7 +265,7 @@ def _is_meant(text: str, match: re.Match[str]) -> bool:
         or _PARAMETER.search(text, max(0, start - _PARAMETER_REACH), start) is not None
         or is_renamed(text, start)
         or _is_noun(text, match)
-        or _is_variable(text, match)
+        or _is_of_code(text, match)
     )
 
 
@@ -274,13 +274,21 @@ def _is_noun(text: str, match: re.Match[str]) -> bool:
     return any(is_english_noun(text, match.start(n), match[n]) for n in (1, 2))
 
 
-def _is_variable(text: str, match: re.Match[str]) -> bool:
-    """True where one of a pair's words is a variable: the text sets it, or goes through a row with
-    it, `for est in row`."""
+def _is_of_code(text: str, match: re.Match[str]) -> bool:
+    """True where one of a pair's words is a variable; also of a loop, `for est in row`."""
     if match[1] == "for" and text.startswith(" in ", match.end(2)):
         return True
-    around = text[max(0, match.start() - _SAID_WITHIN) : match.end(2) + _SAID_WITHIN]
-    return any(re.search(rf"^[ \t]*{match[n]} = ", around, re.MULTILINE) for n in (1, 2))
+    return any(is_variable(text, match.start(), match[n]) for n in (1, 2))
+
+
+def is_variable(text: str, at: int, word: str) -> bool:
+    """True where the text near a place sets a variable of that name, counts with it or compares
+    it."""
+    around = text[max(0, at - _SAID_WITHIN) : at + _SAID_WITHIN]
+    if f"{word} " not in around:
+        return False
+    used = rf"^[ \t]*{word} = |(?<![\w.]){word} (?:[-+*/]=|[<>=!]=|[<>]) ?\w"
+    return re.search(used, around, re.MULTILINE) is not None
 
 
 def _is_said_often(text: str, first: str, second: str) -> bool:

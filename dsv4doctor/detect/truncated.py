@@ -103,7 +103,7 @@ _CHINESE_COMMA = re.compile(r"[\u4e00-\u9fff][，。；].{0,40}[\u4e00-\u9fff]{4
 _MIN_CHINESE = 16
 # A list that goes on with its bullet and nothing behind it; and an item that ends on an article,
 # right below another one: files break their lines anywhere.
-_EMPTY_BULLET = re.compile(r"\n([ \t]{0,8}[-*]) [^\n]+\n\1\Z")
+_EMPTY_BULLET = re.compile(r"\n([ \t]{0,8}-|\*) [^\n]+\n\1\Z")
 _OPEN_ITEM = re.compile(
     r"(?:\A|\n)[ \t]{0,8}(?:\d{1,2}[.)]|[-*•]) [^\n]*[.!?:;\w*`)]\n"
     r"[ \t]{0,8}(?:\d{1,2}[.)]|[-*•]) [A-Z][^\n]* (?:the|an|because|whose)\Z"
