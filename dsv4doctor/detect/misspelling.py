@@ -32,8 +32,8 @@ _MAX_PATHS = 40
 # One slip may be the model correcting the person's; three in one call are damage.
 MIN_SLIPS = 3
 _MAX_TOKENS = 400
-# Letters with ASCII on both sides, no blank between; the value that they are in.
-_INSIDE = re.compile(r"[\w./-](?<=[\x00-\x7f])[^\W\d_\x00-\x7f]+(?=[\x00-\x7f])[\w./-]")
+# Letters within a word of ASCII: `README中文.md` is somebody's name for a file; and the value.
+_INSIDE = re.compile(r"[A-Za-z0-9_][^\W\d_\x00-\x7f]+(?=[A-Za-z0-9_])")
 _MOST_INSIDE = 400
 _LEAST_PLAIN = 5
 # What is lost of a path, and what is left of it on both sides.

@@ -47,8 +47,9 @@ _DANGLING = re.compile(
     r"|\b(?:best|only|first|last|next|main|simplest|easiest) [a-z]+ (?:is|was) to|\b(?:dass|weil|für|mit|von|durch) (?:der|die|das|den|dem)"
     r"|^(?:The (?:[A-Z]\w+ ){1,4}|(?:It|He|She) )(?:is|was) (?:first |originally )?(?:located|born|founded|released|built|based|invented|published) (?:in|on|by)"
     # A statement up to its verb; `was das Haus ist` has a comma before it.
-    r"|^(?:Der|Die|Das) [^,]{8,80} (?:ist|sind|war|waren|heißt)|^(?:La|Le|Les) [^,]{8,80} (?:est|sont|était)"
-    r"|^(?:El|La|Los|Las) [^,]{8,80} (?:es|son)"
+    r"|^(?:Der|Die|Das) (?!.*\b(?:wie|was|wo|wer|als|so|dass)\b)[^,]{8,80} (?:ist|sind|war|waren|heißt)"
+    r"|^(?:La|Le|Les) (?!.*\b(?:qu[ei]?|où|comme|dont|telle?s?)\b)[^,]{8,80} (?:est|sont|était)"
+    r"|^(?:El|La|Los|Las) (?!.*\b(?:como|cual|que|quien|donde)\b)[^,]{8,80} (?:es|son)"
     r"|, \S+ [yo]"
     r"|\b(?:und|oder|weil|dass|eine[mnrs]?)|\b(?:et|ou|parce que|afin de|une|dans les?)|\b(?:porque|una|para el|de los)"
     r"|\b(?:и|или|потому что|чтобы))$"
@@ -60,7 +61,7 @@ _UNMARKED = re.compile(
 )
 # Chinese that ends on a word which joins or opens, with no mark behind it.
 _DANGLING_CHINESE = re.compile(
-    r"\A[^，。？！；]{1,12}的[^，。？！；的]{0,7}(?:首都|[^，。？！；的也不但还总就可都正凡要算真便乃皆若])是$|[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
+    r"\A[^，。？！；]{1,12}的[^，。？！；的]{0,7}(?:首都|[^，。？！；的也不但还总就可都正凡要算真便乃皆若确])是$|[\u4e00-\u9fff]{6}.*(?:以及|因为|并且|或者|而且|如果|但是|[把与将和])$"
     # A clause, and the word that opens the next one.
     r"|[\u4e00-\u9fff]{4}，(?:然后|首先|接着|例如|比如|从而|由于)$|[\u3040-\u30ff\u4e00-\u9fff]{4}、(?:まず|次に|そして|または|しかし|例えば)$"
 )
