@@ -33,9 +33,15 @@ _MAX_PATHS = 40
 MIN_SLIPS = 3
 _MAX_TOKENS = 400
 # Letters within a word of ASCII: `README中文.md` is somebody's name for a file; and the value.
-_INSIDE = re.compile(r"[A-Za-z0-9_][^\W\d_\x00-\x7f]+(?=[A-Za-z0-9_])")
+_INSIDE = re.compile(
+    r"[A-Za-z0-9_][^\W\d_\x00-\x7f]+(?=[A-Za-z0-9_])|[A-Za-z0-9_./-][^\W\d_\x00-\u036f](?=[A-Za-z0-9_./-])"
+)
+# Letters beyond Latin's begin here; so many may stand for the request's own in one word.
+_BEYOND_LATIN = "\u0370"
+_MOST_REPLACED = 2
 _MOST_INSIDE = 400
 _LEAST_PLAIN = 5
+_PROMPT_REACH = 2000
 # What is lost of a path, and what is left of it on both sides.
 _MIN_LOST = 3
 _LONGEST_PATH = 400
@@ -89,7 +95,21 @@ def _letter_inside(prompt: str, values: list[str]) -> str | None:
         plain = value.encode("ascii", "ignore").decode()
         if _INSIDE.search(value) and len(plain) >= _LEAST_PLAIN and plain in prompt:
             return f"letters inside a word of the request: {value[:60]!r}"
+        for word in value.split():
+            if not word.isascii() and _is_replaced(word, prompt[-_PROMPT_REACH:].split()):
+                return f"letters of another alphabet in a word of the request: {word[:60]!r}"
     return None
+
+
+def _is_replaced(word: str, asked: list[str]) -> bool:
+    """True for a word of the request in which letters beyond Latin stand for one or two."""
+    for other in asked:
+        if len(other) != len(word) or len(word) < _LEAST_PLAIN:
+            continue
+        odd = [(a, b) for a, b in zip(word, other, strict=True) if a != b]
+        if len(odd) <= _MOST_REPLACED and all(a >= _BEYOND_LATIN and b.isalpha() for a, b in odd):
+            return True
+    return False
 
 
 def _altered_name(subject: Subject) -> str | None:
