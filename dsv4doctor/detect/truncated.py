@@ -102,12 +102,13 @@ _EMPTY_ITEM = re.compile(r"\n[ \t]{0,8}(\d{1,2})([.)])$")
 # Chinese that ends on a comma after a clause and more before it: no verse, no salutation.
 _CHINESE_COMMA = re.compile(r"[\u4e00-\u9fff][，。；].{0,40}[\u4e00-\u9fff]{4}[，、]$")
 _MIN_CHINESE = 16
-# A list that goes on with its bullet and nothing behind it; and an item that ends on an article,
-# right below another one: files break their lines anywhere.
+# A list that goes on with its bullet and nothing behind it; and an item of some words that ends on
+# an article, right below another one: files break their lines anywhere, further to the right, and
+# comments and changelogs set their stars in.
 _EMPTY_BULLET = re.compile(r"\n([ \t]{0,8}-|\*) [^\n]+\n\1\Z")
 _OPEN_ITEM = re.compile(
-    r"(?:\A|\n)[ \t]{0,8}(?:\d{1,2}[.)]|[-*•]) [^\n]*[.!?:;\w*`)]\n"
-    r"[ \t]{0,8}(?:\d{1,2}[.)]|[-*•]) [A-Z][^\n]* (?:the|an|because|whose)\Z"
+    r"(?:\A|\n)(?:\d{1,2}[.)]|[-*•]) [^\n]*[.!?:;\w*`)]\n"
+    r"(?:\d{1,2}[.)]|[-*•]) [A-Z][^\n]{0,50} (?:the|an|because|whose)\Z"
 )
 # How far back a sentence without an end is read.
 _REACH = 140
