@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dsv4doctor.detect.detector import Detector, Seen
 from dsv4doctor.detect.dsml_arguments import (
@@ -50,6 +51,8 @@ _CODE_INDENTS = ("    ", "\t")
 _NAME_BEFORE = re.compile(r"name=\\?[\"']([\w.-]{1,64})\\?[\"']\s*$")
 # The same without its own beginning, where DSML's attribute follows.
 _CUT_NAME_BEFORE = re.compile(r"(?<![\w.-])([\w.-]{1,64})\\?[\"']\s*$")
+# What a closer may stand behind, a blank between them.
+_ENDS = ("\n", ".", "!", "?", "…", ")", "。", "！", "？")
 # All that is no name in `</invoke>`.
 _NAME_OF_CLOSER = re.compile(r"\W+")
 _VALUE_HEAD = re.compile(r"(?:[a-z]{0,5}=)[\"'](?:true|false)[\"']>")
@@ -148,6 +151,12 @@ def _is_left_open(last: Fragment, text: str) -> bool:
 def _is_orphan_end(plain: list[Fragment], text: str) -> bool:
     """True for a text that ends with closers of which it opened none, in whatever way."""
     if not all(p.closing for p in plain) or text[plain[-1].end :].strip():
+        return False
+    # A sentence that names them has words between them, or a blank before the first.
+    if any(text[one.end : other.start].strip() for one, other in pairwise(plain)):
+        return False
+    before = text[max(0, plain[0].start - MARGIN) : plain[0].start]
+    if before.endswith(" ") and before.strip() and not before.rstrip(" ").endswith(_ENDS):
         return False
     names = {_NAME_OF_CLOSER.sub("", text[p.start : p.end]) for p in plain}
     return not any(f"<{name}" in text for name in names)

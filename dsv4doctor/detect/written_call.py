@@ -41,7 +41,7 @@ _ACTED = (
 # The whole of a short reply, in the forms that scripts, logs and older agents spell a call in.
 _WHOLE_CALL = (
     r"[^\w<{{]{{0,4}}(?:(?:await|action|call|tool(?: call)?|function(?: call)?)\b\W{{1,4}}|functions\.){{0,2}}{name}(?::\d{{1,2}})?"
-    r"\W{{0,3}}(?:\(.*\)|\{{.*\}}|\[.*\]|(?:[→=:-]>?|with)\W{{0,4}}\{{.*\}}|(?:\s(?:with )?[\w.]+=[^\s=]\S*)(?: [^\n]*)?)\W{{0,4}}"
+    r"\W{{0,3}}(?:\([^()]*(?:\([^()]*\)[^()]*){{0,8}}\)|\{{.*\}}|\[.*\]|(?:[→=:-]>?|with)\W{{0,4}}\{{.*\}}|(?:\s(?:with )?[\w.]+=[^\s=]\S*)(?: [^\n]*)?)\W{{0,4}}"
 )
 _WHOLE_CHARS = 400
 # Requests that want a value written down and no tool used.
