@@ -49,8 +49,9 @@ _NAMED = (
     r"\[/?INST\]|<</?SYS>>|\[gMASK\]|\[/?(?:TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS|SYSTEM_PROMPT|IMG|BEGIN_OF_TEXT)\]|"
     r"<fim_(?:prefix|suffix|middle|pad)>|<(?:gh_stars|jupyter_(?:start|text|code|output)|"
     r"commit_(?:before|msg|after)|empty_output)>|<extra_id_\d{1,3}>|<reserved_\d{1,4}>|<unused\d{1,4}>|"
-    # A byte; a device tree has its numbers in the same brackets: `reg = <0x48>;`.
-    r"<0x(?<!= <0x)[0-9A-F]{2}>(?![;,)])|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<sop>|<eop>|<eod>|<eot>|"
+    # A byte; a device tree and a template have their numbers in the same brackets: `reg = <0x48>;`,
+    # `blend<0xAA>(a, b)`.
+    r"<0x(?<!= <0x)[0-9A-F]{2}>(?![;,()])|<(?:extra_)?[0-9]*(?:bos|eos)(?:_token)?>|<sop>|<eop>|<eod>|<eot>|"
     r"<(?:begin|end)_of_(?:sentence|text|turn|speech)>|<\| (?:begin|end)_of_[a-z]{3,12} \|>|"
     # The middle of DeepSeek's sentence tokens, its bars lost: low blocks join no words of prose.
     r"(?:begin|end)▁of▁(?:sentence|thinking)[｜|]?>?|"
