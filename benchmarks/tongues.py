@@ -87,29 +87,45 @@ CANDIDATES = {
 }
 # Words that a language has too, though its texts on this machine hardly do.
 ALSO = {
-    "en": "come care am die man pro sit hat men her van den sur con pour fin tout son mas sin hay"
-    " ni bin ist war wider also bei nun ya mi ha et al via per ex de la le en du a do no on im"
-    " plus",
-    "fr": "sur par car or on des ses mes son main pour ni van te",
-    "de": "da am an in im so war also ja per pro will man las",
-    "nl": "wie al los man na les som las",
-    "sv": "se ser om by",
-    "da": "by",
-    "no": "by si",
-    "nds": "en al",
+    "en": "come care am die man pro sit hat men her van den sur con pour fin tout son mas sin"
+    " hay ni bin ist war wider also bei nun ya mi ha et al via per ex de la le en du a do"
+    " no on im plus",
+    "fr": "sur par car or on des ses mes son main pour ni van te as ta an dos",
+    "de": "da am an in im so war also ja per pro will man las du uns her er prima",
+    "nl": "wie al los man na les som las nu je kun per we ze hem been ja pas des",
+    "sv": "se ser om by nu per hem sen sa ja",
+    "da": "by nu os per ja din se",
+    "no": "by si per ja din se sa mais",
+    "nds": "en al dann an of af nu se uns na noch her mi ja alle andere am had kann du",
     "az": "il",
-    "tr": "il",
-    "es": "el sin con son era ni da van te ve",
-    "ca": "van te",
-    "pt": "más te",
-    "it": "te",
+    "tr": "il on sen al el et",
+    "es": "el sin con son era ni da van te ve dan das des has os di par sur ten mi prima",
+    "ca": "van te som este pas ni on qui mai sa ses mi nos uns has por ne hem prima",
+    "pt": "más te és si par sul prima disse la lo",
+    "it": "te mais ne mai mi lui voi no sin disse",
     "ia": "te",
-    "pl": "sie moze sa ich nia mi te",
-    "cs": "te",
-    "ro": "te",
-    "sl": "dan",
-    "hr": "dan",
-    "bs": "dan",
+    "pl": "sie moze sa ich nia mi te je nas was on da no ja",
+    "cs": "te on ta ten mi ne nas da dal sem den no",
+    "ro": "te sa am ne ni mi el ei des una par dat voi",
+    "sl": "dan on si mi ni sem nas vi dal ja",
+    "hr": "dan on ta sa si mi nas no ja",
+    "bs": "dan on ta si mi vi nas to ja no",
+    "sk": "on ta ten mi da dal sem som ma no ja nas",
+    "hu": "le mi ma no hat se per",
+    "fi": "ne te et",
+    "et": "ta ma sa te nad",
+    "lv": "ne es te nu tai",
+    "lt": "ten pas ta pro",
+    "sq": "por ta sa pas ne na le dal",
+    "eo": "si ja nu du",
+    "id": "per para",
+    "ms": "per para",
+    "eu": "non al on die",
+    "gl": "han van",
+    "la": "est et in de non se si sine per pro qui ne ni has is os una quando sunt an at sua"
+    " suas nos sit die es te uno tot mas",
+    "ie": "es de in un con por per que qui no ne ni la il on pro ma si ha sur tra til for nu"
+    " tot sin nos les se mi al del",
 }
 # Languages with fewer words say nothing.
 MIN_WORDS = 5_000

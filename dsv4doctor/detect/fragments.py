@@ -70,7 +70,7 @@ from dsv4doctor.detect.oddities import (
 )
 from dsv4doctor.detect.subject import Text
 from dsv4doctor.detect.switches import spoken_by, switches
-from dsv4doctor.detect.tongues import are_of_two, foreign_words
+from dsv4doctor.detect.tongues import are_of_two, foreign_words, is_not_counted
 
 # Oddities count together when they stand this close: two lines of prose.
 WINDOW_CHARS = 170
@@ -313,7 +313,9 @@ def _by_the_words(text: Text) -> Iterator[_Odd]:
     if text.words.odd:
         for start, end in islice(odd_pairs(prose), _MAX_FOUND):
             first, second = map(spoken_by, prose[start:end].split())
-            yield start, end, NEVER_TONGUES if first and second and not first & second else NEVER
+            if not is_not_counted(prose, start, first & second):
+                of_two = first and second and not first & second
+                yield start, end, NEVER_TONGUES if of_two else NEVER
     if holds_lone_mark(codes):
         for start, end in islice(lone_marks(prose), _MAX_FOUND):
             if _is_torn(prose, start):

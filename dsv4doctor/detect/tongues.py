@@ -23,6 +23,11 @@ _OF_TWO = 2
 # Letters of words that tell by themselves: `par` is a word of many languages.
 _LONG = 4
 _WORD = re.compile(r"\S+")
+# Languages that the pairs of `neighbours_table.py` were not counted in, and the share of a line's
+# small words, at least so many, that must be theirs.
+_NOT_COUNTED = frozenset({"ie", "la", "nds"})
+_MOSTLY, _MIN_KNOWN = 0.9, 4
+_LINE_CHARS = 400
 # What ends a clause, after a word; and what begins a quotation.
 _ENDS = frozenset(".,;:!?|\"'”»’")
 _CELL = "|"
@@ -56,6 +61,19 @@ def are_of_two(first: str, second: str) -> bool:
     """True for two small words that no language shares, both too long for a word of many; of
     100,000 clean texts none has two such in a clause of a third language."""
     return min(len(first), len(second)) >= _LONG and not _MASKS[first] & _MASKS[second]
+
+
+def is_not_counted(prose: str, at: int, languages: frozenset[str]) -> bool:
+    """True where only languages of which no pairs were counted have a pair's words, and the line
+    at its place is in one of them."""
+    if not languages or not languages <= _NOT_COUNTED:
+        return False
+    begin = max(prose.rfind("\n", 0, at) + 1, at - _LINE_CHARS)
+    line = prose[begin : at + _LINE_CHARS].partition("\n")[0]
+    known = [mask for mask in map(_MASKS.get, line.split(), repeat(0)) if mask]
+    return len(known) >= _MIN_KNOWN and any(
+        sum(1 for mask in known if mask & _BITS[name]) >= _MOSTLY * len(known) for name in languages
+    )
 
 
 def classes() -> Iterator[tuple[frozenset[str], Iterable[str]]]:

@@ -13,87 +13,89 @@ from __future__ import annotations
 PARTS = """
 -
 af an ast az br ca da en eo es eu fr gl is li nds nl no oc sv tr wa: en
-af an ast bs cs eo es fi fr fur gl hr ia it nso oc pt ro sl sq sv xh: se
-af an da en ga gd gl nds pt zh: as
-af ast bs cs ga gd gl hr nl nso pl pt sk sl tl xh: na
+af an ast bs cs da eo es fi fr fur gl hr hu ia ie it la nds no nso oc pt ro sl sq sv xh: se
+af an da en fr ga gd gl nds pt zh: as
+af ast bs cs ga gd gl hr nds nl nso pl pt sk sl sq tl xh: na
 af ast de en fur gd sk sl vi wa: so
-af az de en fur ga ia it li nds nl sc sl sv vi zh: in
+af az de en fur ga ia ie it la li nds nl sc sl sv vi zh: in
 af br nds nl: het
+af ca cs es et fi fr fur gl hr hu ia it ku la li lv nl oc pl pt ro: te
+af ca en es fr gl hu li nl: van
 af cs da en lg no pl sk sv zh: by
-af cy en ga gd hu li nds nl zh: is
-af da is nl: af
+af cy en ga gd hu la li nds nl zh: is
+af da is nds nl: af
 af da nl no sv: om
-af de en li nds nl: die
-af de en nl: was
+af de en eu la li nds nl: die
+af de en nl pl: was
 af de pl sk: nie
-af ca en es fr hu li nl: van
-af en is li nl zh: of
-af ca cs es fr fur gl hr hu ia it ku li nl oc pl pt ro: te
+af en is li nds nl zh: of
 af nl: voor
-an ast br ca cy es fr fur gl ia it lv nds oc ro: un
-an ast ca da en eo es fr fur ga gl hu ia ku li nds nl no oc pt ro sc sv tr: de
-an ast ca en eo es fr fur it nso oc ro: la
-an ast ca es gl oc pt: dos
-an ast ca es it oc: una
+an ast br ca cy es fr fur gl ia ie it lv nds oc ro: un
+an ast ca da en eo es fr fur ga gl hu ia ie ku la li nds nl no oc pt ro sc sv tr: de
+an ast ca en eo es fr fur ie it nso oc pt ro: la
+an ast ca es fr gl oc pt: dos
+an ast ca es it la oc ro: una
 an ast es gl: pero
 an ast es gl ia pt: como
 an ast es gl nl oc: los
-an ca en es et fi fur ga gd gl lg lv pt tr wa zh: no
-an cy en gd gl pt: os
-an en fr gd: has
-an en sq zh: it
+an bs ca cs en es et fi fur ga gd gl hr hu ie it lg lv pl pt sk tr wa zh: no
+an ca en es fr gd la: has
+an cy da en es gd gl la pt: os
 an de es nl oc: las
-ast br ca en eo es fur ia it nds nl oc ro wa: al
-ast ca da es fr nl wa: les
-ast ca eo es hu wa: el
+an en sq zh: it
+ast br ca en eo es eu fur ia ie it nds nl oc ro tr wa: al
+ast ca da es fr ie nl wa: les
+ast ca eo es hu ro tr wa: el
 ast es ga hu pt: más
-az br bs crh de eo es eu gl hr it pt sl tr: da
-az crh da en et fr lg no wa: et
+az br bs crh cs de eo es eu gl hr it pl pt sk sl tr: da
+az crh da en et fi fr la lg no tr wa: et
 az crh sq tr uz: bir
-br de en ga gd ku zh: an
-bs crh eo fr hr hu ku lg lt sl tr xh: ne
+az fr fur ie it tr: il
+br de en fr ga gd ku la nds zh: an
+bs ca crh cs eo fi fr hr hu ie it ku la lg lt lv ro sl sq tr xh: ne
+bs ca cs en es et eu fi fr hr ie pl sk sl tr wa zh: on
+bs crh es hr id ms nl sl tr uz: dan
+bs cs da en hr lv nds no pl sk sl zh: to
 bs cs en ga gd gl pl pt sk sl sq wa: do
 ca cs da de en eo es et eu fi fr ga hr hu id it lg nl no pl pt ro sk sl sv tr vi zh: only
+ca da nl no sk sv: som
 ca de: eines
-ca de fr fur nds wa: des
+ca de es fr fur nds nl ro wa: des
+ca es gl pt ro: este
 ca fr: nous
 crh cs es ku tr: ve
-bs crh hr id ms nl sl tr uz: dan
 crh pl tr: ile
 cs da de en es et fi fr ga id it nl pl pt sv tr zh: if
-cs da en hr lv nds no pl sk sl zh: to
-cy da en no tl zh: at
-da de en eu ga no sv tr: den
+cs da de en eu ga no sv tr: den
+cy da en la no tl zh: at
+da de en eo eu fr nds no sv: du
 da de nds nl: der
 da de no sv: dem
 da en et lg pl sk sl zh: from
-da en eu fr no sv: du
+da en ie no pt zh: for
 da en nl no sv: over
-da en no pt zh: for
 da en zh: have then
-da is no: og til
+da ie is no: til
+da is no: og
 da li no sv: det
 da no: ikke være
 da no sl sv: med
-da nl no sv: som
 da no sv: ett på
-de: auch auf dann durch einem einen oder sich sind unter von wird zur über
+de: auch auf durch einem einen oder sich sind unter von wird zur über
 de en fr nl pt sv zh: when
-de en nds: ist
+de en nds: im ist
 de en zh: will
+de es gl nds pt: das
 de es nds pl: zu
 de ga gd nds: nach
-de gl nds pt: das
 de li: eine
 de li nds: mit
 de li nl: wie
 de ms: zum
-de en nds: im
-de nds: nicht und wenn
+de nds: dann nicht und wenn
 de nds nl: werden
-en: about because been but could how its these they where whether who would
-en es et fi fr wa zh: on
-en es fr ga gd ia it nso xh: le
+en: about because but could how its these they where whether who would
+en es fr ga gd hu ia it nso sq xh: le
 en fr: pour
 en fr nds sv zh: or
 en fr nl sv zh: can
@@ -102,7 +104,8 @@ en hu: most
 en hu ku lt nso xh zh: be
 en ku: were
 en lg nl pl xh: we
-en ms nl: had
+en ms nds nl: had
+en nl: been
 en ro zh: are
 en sk sl zh: than
 en sl zh: more
@@ -111,37 +114,37 @@ en tr zh: not
 en xh: into
 en zh: after and should that the their there this what which with your
 es: luego muy ustedes
+es fur id it ku ms nso tl wa: di
+es gl id ms pt sq tl: para
 es gl pt: está
-es gl pt ro: este
-es gl pt sq tl: para
 fr: aussi aux avec ces cette dans leur vous
 fr fur: une
-az fr fur it tr: il
-fr gl pt: mais
-fr wa: est sont
-fur id it ku ms nso tl wa: di
+fr gl it no pt: mais
+fr la wa: est
+fr wa: sont
 fur it: che
 gl pt: uma
-ia it pt: quando
+ia it la pt: quando
 it: anche della delle gli nella perché più questo sono
-it pt: sua
+it la pt: sua
+la ro: sunt
 nds nl: een ook
 nds sv: för
 nl: naar niet wordt zijn
 no sv: av
 pl: dla jest które oraz przez się
 pt: não pelo são também você
-ro: pentru sunt și
+ro: pentru și
 sv: att från och är
 sv wa: inte
 tr: değil için olarak
 
 de
 cy de: wir
-cy de en ga gd: am
-de: aber aus bis damit daß diese dieser einer gegen haben ihr ihre kann können ohne seine sowie weil welche wurde wurden zwischen
-de en: hat
-de nds: dass dieses für kein keine mehr sein
+cy de en ga gd nds ro: am
+de: aber aus bis damit daß diese dieser einer gegen haben ihr ihre können ohne seine sowie weil welche wurde wurden zwischen
+de en hu: hat
+de nds: dass dieses für kann kein keine mehr sein
 
 nl
 af li nl: aan dit
@@ -158,8 +161,8 @@ en zh: before must other unless without you
 
 fr
 en fr: tout
+es fr fur lv pt ro: par
 fr: après avant avoir comme donc elle fait ils leurs lorsque même notre où peut sans sous tous toute très votre être
-fr fur lv: par
 
 pl
 pl: być czy gdy jego jeśli już która który których lub może można przed przy są także tego tej tylko tym został że
@@ -179,39 +182,44 @@ id: bisa
 id ms: adalah akan atau dalam dari dengan ini itu jika oleh pada tidak untuk yang
 
 ro
+da eo ie lv nds nl ro sv: nu
 en ro: care
 fur ro: pe prin
-ro: această acest cea cu că dacă după fără nu poate în între
+ro: această acest cea cu că dacă după fără poate în între
 
 cs
 cs: být jen již jsou která které který může nebo není podle pokud při také
 
 fi
-cy et fi: ei
+cy et fi ro: ei
 et fi: ole
-fi: että joka kuin mukaan mutta myös niin ovat sekä tämä voi
+fi: että joka kuin mukaan mutta myös niin ovat sekä tämä
+fi it ro: voi
 
 vi
 gd vi: cho
 vi: các có của không là một này trong và với được để
 
 pt
+ca de nds pt: uns
 en pt: em
-ga gd pt: suas
-pt: depois ela isso já lhe muito pela pelos umas uns
+ga gd la pt: suas
+pt: depois ela isso já lhe muito pela pelos umas
 
 da
-da: bliver bruges gennem havde hvad jeg meget mellem sine uden
-da en: sit
+da: bliver bruges gennem havde hvad jeg meget mellem uden
+da en la: sit
+da la: sine
 
 tr
 az tr: daha olan sonra
-crh tr: hem
+ca crh nl sv tr: hem
 ga tr: ama
 tr: ancak gibi göre tüm veya çok
 
 da no
-da no: denne dette disse hvis hvor når også skal ved
+da it no pt: disse
+da no: denne dette hvis hvor når også skal ved
 
 es
 ast es: cuando hasta otra puede
@@ -224,125 +232,125 @@ ca
 ca: aquest els més però seva són també
 
 -
-af an ca nl oc ro wa: tot
-af ast ca de en eo ia it li lt oc: per
-af cs nds nl: dat
-af da de it nl no: alle
+af an ca ie la nl oc ro wa: tot
+af ast ca da de en eo hu ia id ie it la li lt ms nl no oc sv: per
+af ca fr lt nl oc sq: pas
+af cs nds nl ro: dat
+af da de it nds nl no: alle
 af da li nds nl pt: op
 af da nl no sv: kan
 af en fr ia ro sq: plus
-af fr oc: pas
-an ast az ca cs es fr fur it no sq tl wa: si
+an ast az bs ca cs eo es fr fur hr ie it la no pt sl sq tl wa: si
 an ast br en es fr fur gl ia oc tr: son
-an ast ca es fr gl ia oc pt: que
+an ast bs cs et fr hr lt pl sk sl sq sv: ta
+an ast ca eo es gl ie pt sq: por
+an ast ca es fr gl ia ie oc pt: que
 an ast ca es gl oc pt: cada
 an ast ca es gl pt: sobre
-an ast en es gl ia it vi: con
-an ast eo es gl pt: por
+an ast en es gl ia ie it vi: con
 an ast es gl pt: porque
-an ast pl sl sv: ta
-an br ca en es hu ia it sv: ha
+an br ca en es hu ia ie it sv: ha
 an ca es fr gl oc pt: entre
-an ca es ia no: han
-an da en es ga gd ia no sv: sin
-an en gd oc pt: mas
-an es gl ia it oc xh: lo
+an ca es gl ia no: han
+an da en es ga gd ia ie it no sv: sin
+an en gd la oc pt: mas
+an es gl ia it oc pt xh: lo
 ast br cy ga gl lt nl pt ro sk vi: ca
 ast ca es gl ia ku pt sv: ser
-ast ca es ia it oc wa: del
+ast ca es gl ie la pt wa: nos
+ast ca es ia ie it oc wa: del
 ast de fr ro: au
 ast eo es: estos
 ast es gl pt: esta
-ast es gl pt wa: nos
-ast fr fur gl ia it zh: non
+ast eu fr fur gl ia it la zh: non
 ast gl pt: foi
+az bs ca cs en es hr hu ie it nds pl ro sk sl tr vi: mi
 az crh de en fr gd it nl pt ro tr zh: bu
 az da de en fr id is it lv nl no pl pt sv tr zh: var
 az en es ku lg nso tr: ya
-az en pl tr vi: mi
-br cy da is nl no: er
+br cy da de is nl no: er
+br et fur gd hu ia ie it pl sk tl vi: ma
 br eu hu lg: ez
-br fur gd ia it pl tl vi: ma
-bs cs cy hr pl sk sl: nad
+bs ca da de eo et fi hr lv nds nl no oc pl sk sl sv: ja
+bs ca de es it pt ro: prima
+bs ca et fr ga gd hr no nso pl ro sc sk sq sv tl: sa
+bs cs cy et hr pl sk sl: nad
 bs cs da de en es fr hr id lt nl pl pt ro sk sl sv tr wa zh: po
-bs cs eo fur hr nds sk sl: je
+bs cs eo fur hr nds nl pl sk sl: je
+bs cs gd gl hr pl pt sk sl: nas
 bs cs hr lv pl sk: bez
 bs cs hr pl sk sl: od pod za
 bs cs pl: jako
+bs da de eo hr it no pl sl sv tr vi zh: vi
 bs es hr: unos
-bs fr ga gd nso pl sc sk tl: sa
-bs it ro: prima
-ca de es fr ia li oc: es
-ca de et fi lv oc: ja
+ca cy en eo es fr ie la ro sl sv tl: ni
+ca de es fr ia ie la li lv oc: es
 ca de nds nl oc: als
 ca en pt: com
+ca fr ie it la: qui
+ca fr tr: ses
 ca gl pt: seu seus
-ca hu: és
+ca hu pt: és
+ca it oc ro tl: mai
 ca nl pl ro: cel
 ca oc: amb aquesta dels
-crh da en ku no tr: her
+crh da de en ku nds no tr: her
 crh sl tr: kadar
-cs de en eo ia sc: pro
+cs de en eo ia ie la lt sc: pro
 cs eo id lg ms nso: ke
+cs es gl lt nl pl sk tr: ten
+cs fur it sk sl sq tr: dal
 cs gd gl pl pt wa: co
+cs hu is pt sk sl: sem
 cs id ms pl sk: tak
 cs lg nl pl xh: ze
 cs pl: jak
 cs pl ro sk: ale
 cs pl sk: jej
 cs sk sl: že
-cy en eo es fr sl sv tl: ni
 cy en eo et fi fur ga hu ia it lg lt ro sl: ai
-cy eo fur it vi: tra
-da de eo hr it no pl sv tr vi zh: vi
+cy eo fur ie it vi: tra
 da en id nl no sv: men
 da en no sv: under
-da eo fi no: kun
+da eo fi nl no: kun
 da it no: fra
-da ku ro sv: din
+da ku no ro sv: din
 da no sv: eller har skulle så
 da sv: blev efter
 de en lt: bei
 de eo: nur
 de is nds pt: um
 de li nds no: ein
+de nds nl: andere noch
 de nds pl: sie
-de nl: andere noch
 de ro: vor
-en eo fr gl ia: sur
+en eo es fr gl ia ie: sur
 en eo it lv ms: ed
 en es vi: hay
 eo es: estas
-eo fi gl: sen
+eo fi gl sv tr: sen
 eo it: stato
 es gl: están
 es gl ia pt: desde
 es gl pt: todo todos
-es it: uno
+es it la: uno
 es oc ro: sus
 et fi is it sv: alla
-et fi lt sc: tai
+et fi lt lv sc: tai
 fi lt oc ro: jos
 fr fur ro: ce
 fr gl pt wa: ou
-fr it: qui
+fr it ro: lui
 fr it wa: ci
 fr oc wa: ont
-fr ro: lui
-fr tr: ses
-fur it oc: sul
-fur it tr: dal
-gd gl pt: nas
-gl nl pl tr: ten
+fur it oc pt: sul
 gl nso pt: ao
 gl pt: aos até onde
-hu is pt: sem
 hu pt: nem
 is no sv: utan
 is nso ro sv: bara
 it lt: nei
 no sv: blir
-oc ro tl: mai
 pl sk: ich
 pt ro tr: ele
 pt sl: tem
