@@ -113,8 +113,8 @@ _NAMED_WITHIN = 48
 _STATEMENT = re.compile(r"[ \t]*[A-Za-z][a-z]+--[ \t]*(?:\n|\Z)")
 # Letters of Esperanto, of which `tion` is a word.
 _ESPERANTO = re.compile("[ĉĝĥĵŝŭ]")
-# Lines that begin with so many characters alike are copies.
-_COPIED_CHARS, _HEAD_REACH = 24, 400
+# Lines that are alike for so many characters up to a slip are copies, as a patch has them.
+_COPIED_CHARS, _HEAD_CHARS = 24, 36
 # An ending or a small word that comes this often, and hardly another, is the text's own.
 _OWN_WORD = 3
 
@@ -168,13 +168,13 @@ def _may_tell(text: Text) -> bool:
 
 
 def _once(odd: list[_Odd], prose: str) -> list[_Odd]:
-    """The finds less those of lines that begin as another does up to the find: a slip was copied
-    with its sentence."""
+    """The finds less those before which stands what stands before another: a slip was copied with
+    its sentence."""
     seen = set[tuple[str, Kind]]()
     kept: list[_Odd] = []
     for find in odd:
         at, end, kind = find
-        head = prose[max(prose.rfind("\n", 0, at) + 1, at - _HEAD_REACH) : end]
+        head = prose[max(prose.rfind("\n", 0, at) + 1, end - _HEAD_CHARS) : end]
         if len(head) < _COPIED_CHARS or (head, kind) not in seen:
             seen.add((head, kind))
             kept.append(find)
