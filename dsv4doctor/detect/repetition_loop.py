@@ -127,7 +127,7 @@ def detect(subject: Subject) -> Iterator[Seen]:
             and _is_flood(period, text, cut=cut, asked=False)
             and _is_flood(period, text, cut=cut, asked=asks_for_repetition(subject))
         ):
-            yield _flood(text, period)
+            yield _flood(text, period, cut=cut)
             return
         what = None if text.in_call else blank_flood(text, body) or given_twice(subject, text)
         if what:
@@ -198,8 +198,10 @@ def _key(call: Call) -> str:
     return raw if isinstance(raw, str) else json.dumps(raw, default=str)
 
 
-def _flood(text: Text, period: Period) -> Seen:
-    leads = period.covered >= LEADING_SHARE * len(text.text) and text.where == "content"
+def _flood(text: Text, period: Period, *, cut: bool) -> Seen:
+    # In a call it is what the cut and the broken object come from.
+    fills = period.covered >= LEADING_SHARE * len(text.text)
+    leads = fills and (text.where == "content" or (cut and text.in_call))
     what = (
         f"{period.repeats} rounds of {period.unit[:40]!r} to the end,"
         f" {span(text.text, period.start, period.start + period.covered)}"
@@ -295,7 +297,9 @@ def _is_list(unit: str) -> bool:
     value = unit.strip()
     if _TAGS.fullmatch(value) or ("<" in unit and not _LETTERS.search(_MARKUP.sub("", unit * 2))):
         return True
-    if _CONSTANT.fullmatch(value):
+    # A round may begin within a word: `l, nul`.
+    at = next((at for at, char in enumerate(unit) if char in ",;|"), 0)
+    if _CONSTANT.fullmatch((unit[at:] + unit[:at]).strip()):
         return True
     if " " in value:
         return False

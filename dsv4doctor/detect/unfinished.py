@@ -10,7 +10,8 @@ import re
 
 # What a text of these rules ends on, beside letters and digits: no mark that ends anything.
 _OPEN_ENDS = frozenset(" -+=^_{\\/&*")
-_HALF_LINK = re.compile(r"\[[^\]\n]{1,120}\]\((?:https?://|\.{0,2}/|#)[^()\s]{0,300}$")
+# Files break addresses behind a stroke.
+_HALF_LINK = re.compile(r"\[[^\]\n]{1,120}\]\((?:https?://|\.{0,2}/|#)[^()\s]{0,300}(?<!-)$")
 _TEX = re.compile(
     r"\\(?:frac|sqrt|sum|int|prod|cdot|times|left|pm|leq?|geq?|neq|approx|alpha|beta|gamma|delta|theta|lambda|mu|pi|rho|sigma|omega|"
     r"infty|text|math\w+|partial|nabla|lim|log|ln|sin|cos|tan|begin|vec|hat|bar|to|in)(?![A-Za-z])"
