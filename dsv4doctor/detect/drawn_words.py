@@ -45,6 +45,8 @@ _WORDLESS = 3
 _LEAST_IN_ORDER, _NEAR_IN_ORDER = 6, 3
 # Of a line next to a row so much is looked at: lines of a megabyte are no rows of names.
 _LINE_CHARS = 400
+# Letters of a block, and blocks of a line, fewer behind a number.
+_LEAST_BLOCK, _LEAST_BLOCKS, _LEAST_NUMBERED = 5, 4, 2
 _FIRST = re.compile(r"[ \t]*\S+\s")
 
 
@@ -158,6 +160,7 @@ def _is_explained(text: str, found: Sequence[_Word], row: _Row, prompt: str) -> 
         len(unlikely) < max(row.words, _MOST * len(found))
         or _is_list(words)
         or _is_row(text, found[0].start)
+        or _is_in_blocks(text, found[0].start)
     ):
         return True
     if sum(len(word.text) > _ABBREVIATION for word in unlikely) < _NO_ABBREVIATIONS:
@@ -206,6 +209,22 @@ def _is_row(text: str, at: int) -> bool:
     others = [text[before : min(start, before + _LINE_CHARS)]] if start else []
     others += [text[end + 1 : end + 1 + _LINE_CHARS].partition("\n")[0]] if end >= 0 else []
     return any(other.startswith(first[0]) and _is_odd(other) for other in others)
+
+
+def _is_in_blocks(text: str, at: int) -> bool:
+    """True in a line of equal pieces, the last shorter, as sequences of proteins and keys are
+    written; its number may stand before them."""
+    start = text.rfind("\n", 0, at) + 1
+    number, *pieces = text[start : start + _LINE_CHARS].partition("\n")[0].split() or [""]
+    if not number.isdigit():
+        pieces.insert(0, number)
+    sizes = [len(piece) for piece in pieces if piece.isalpha()]
+    return (
+        len(pieces) == len(sizes) >= (_LEAST_NUMBERED if number.isdigit() else _LEAST_BLOCKS)
+        and sizes[0] >= _LEAST_BLOCK
+        and {*sizes[:-1]} == {sizes[0]}
+        and sizes[-1] <= sizes[0]
+    )
 
 
 def _is_odd(line: str) -> bool:
