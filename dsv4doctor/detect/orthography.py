@@ -28,7 +28,7 @@ _LISTED = re.compile(r"[^\s!-~]*")
 _LISTED_BEFORE = re.compile(r"[\s!-~] ?([^\s!-~]*)\Z")
 _WHOLE = re.compile(r"[^\s!-~]*\Z")
 _SHORTEST_WORD = 4
-_CLOSED_BY = {'"': '"', "'": "'", "[": "]"}
+_CLOSED_BY = {'"': '"', "'": "'", "[": "]", "|": "|"}
 _LONGEST_LISTED, _SHORTEST_ALPHABET = 120, 4
 
 # The ten scripts of India that share one layout of 128 code points: vowel signs at 3E-4C, the sign
@@ -42,9 +42,9 @@ _WHOLE_SIGNS = "".join(f"{chr(block + 0x3E)}-{chr(block + 0x44)}" for block in _
 # a stroke makes a range of characters of them.
 # One vowel of Burmese is drawn, and typed on older keyboards, before its consonant.
 _MARKED = r"[\u0900-\u0dff\u0e80-\u1030\u1032-\u109f\u1780-\u17d3]"
-_SHOWN = "◌'\"‘“(/>→\\-"
+_SHOWN = "◌'\"‘“(/>→|\\-"
 _ABUGIDA = (
-    rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?![\s\u200c\u200d]|\Z)"
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?!\p{{M}}*(?:[\s\u200c\u200d\"')\]|]|\Z))"
     # A stroke after it makes a range of characters: `\u0bc0-\u0bc9`.
     f"|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}](?!-)"
 )
