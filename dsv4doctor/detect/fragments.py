@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dsv4doctor.detect.hints import ANY, hint
-from dsv4doctor.detect.listing import is_row, speaks_of_words
+from dsv4doctor.detect.listing import is_row, is_row_of_codes, speaks_of_words
 from dsv4doctor.detect.lone_marks import (
     CLOSED_WORDS,
     CLOSERS,
@@ -111,6 +111,7 @@ _BRACKET = re.compile(r"[()\[\]{}]")
 # Characters around a find in which words of language and grammar say that words are shown there.
 _NAMED_WITHIN = 48
 _STATEMENT = re.compile(r"[ \t]*[A-Za-z][a-z]+--[ \t]*(?:\n|\Z)")
+_LOOP = re.compile(r"for \w+ in ")
 # Letters of Esperanto, of which `tion` is a word.
 _ESPERANTO = re.compile("[ĉĝĥĵŝŭ]")
 # Lines that are alike for so many characters up to a slip are copies, as a patch has them.
@@ -152,7 +153,8 @@ def debris(text: Text) -> str | None:
     if found is None:
         return None
     begin, end = found
-    if speaks_of_words(prose[max(0, begin - _NAMED_WITHIN) : end + _NAMED_WITHIN]):
+    named = speaks_of_words(prose[max(0, begin - _NAMED_WITHIN) : end + _NAMED_WITHIN])
+    if named or is_row_of_codes(prose, begin, end):
         return None
     pieces = [prose[at:stop].strip() for at, stop, _ in odd if begin <= at <= end]
     shown = ", ".join(repr(piece[:20]) for piece in dict.fromkeys(pieces))
@@ -342,8 +344,9 @@ def _foreign(text: Text) -> Iterator[_Odd]:
 
 
 def _is_of_code(prose: str, start: int, end: int) -> bool:
-    """True for `el` in `for el in row` and in `var el = row`, and for any other variable."""
-    named = prose.endswith("for ", 0, start) and prose.startswith(" in ", end)
+    """True for `for` and `el` in `for el in row`, for `el` in `var el = row`, and for any other
+    variable."""
+    named = any(_LOOP.match(prose, at) for at in (start, max(0, start - len("for "))))
     return named or prose.startswith(" = ", end) or is_variable(prose, start, prose[start:end])
 
 

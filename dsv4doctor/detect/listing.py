@@ -21,6 +21,9 @@ _MOST_ROW_WORDS = 8
 _COLUMNS = re.compile(r"\S(?:  |\t)|\|")
 _RENAMED = re.compile(r"[,{] ?\w+ as [\w$]+ ?[,}]")
 _RENAMED_REACH = 40
+# Words of two letters, more of them in a row than any sentence has, with their regions.
+_CODES = re.compile(r"(?<!\S)(?:[a-z]{2}(?:[-_][A-Za-z]{2,4})?,? ){7,}[a-z]{2}(?!\w)")
+_CODES_REACH = 240
 # Small words of other languages that English has as nouns, and what makes them that.
 _NOUNS = frozenset({"van", "den", "die", "hat", "para", "dan"})
 _DETERMINER = re.compile(
@@ -82,6 +85,12 @@ def goes_on(prose: str, at: int) -> bool:
 def speaks_of_words(text: str) -> bool:
     """True where a text names a language or speaks of grammar: the small words in it are shown."""
     return _GRAMMAR.search(text) is not None
+
+
+def is_row_of_codes(text: str, begin: int, end: int) -> bool:
+    """True for codes of languages one after another: `en da nl et fr de el it`."""
+    rows = _CODES.finditer(text, max(0, begin - _CODES_REACH), end + _CODES_REACH)
+    return any(row.start() <= begin and end < row.end() for row in rows)
 
 
 def is_renamed(text: str, at: int) -> bool:

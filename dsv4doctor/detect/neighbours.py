@@ -278,6 +278,8 @@ def _is_of_code(text: str, match: re.Match[str]) -> bool:
     """True where one of a pair's words is a variable; also of a loop, `for est in row`."""
     if match[1] == "for" and text.startswith(" in ", match.end(2)):
         return True
+    if match[2] == "in" and text.endswith("for ", 0, match.start()):
+        return True
     return any(is_variable(text, match.start(), match[n]) for n in (1, 2))
 
 
