@@ -73,7 +73,8 @@ PAIR_KINDS = (
         "preposition",
         0.9,
         rf"(?:{_each(_PREPOSITION, _PREPOSITIONS)}) "
-        rf"(?:{_any(_NEVER_AFTER_PREPOSITION)})(?![\w'’.-])",
+        # `whom they deal with and, in the end, fear`
+        rf"(?:{_any(_NEVER_AFTER_PREPOSITION)})(?![\w'’.-]|(?<=and),)",
     ),
     _kind(
         "twice",
@@ -89,11 +90,12 @@ PAIR_KINDS = (
         r"|(?<=\| )[(\[{] [a-z]{2,}(?= \|)",
     ),
     # `tion` is a word of Esperanto, never without another before it; dictionaries have endings with
-    # their sounds behind them.
+    # their sounds behind them, rules and settings what they become.
     _kind(
         "suffix",
         1.1,
-        rf"(?:^|(?<=[\w,;)}}>|-] ))(?<!ĉi )(?<!pri )(?:{_any(SUFFIXES)})(?=[ \n]|\Z)(?! /)",
+        r"(?:^(?!\w+ (?:->|=>?|→) )|(?<=[\w,;)}>|-] ))(?<!ĉi )(?<!pri )"
+        rf"(?:{_any(SUFFIXES)})(?=[ \n]|\Z)(?! /)",
         cap=4,
     ),
 )
@@ -111,7 +113,7 @@ ODD_CELL = re.compile(
     rf"\| (?:[)\]}}]|(?:{_any(_IN_CELL)})(?:--)? \||[(\[{{] [a-z]{{2,}} \|)|\|[)\]}}]+--? "
 )
 # Two blanks set apart what code says of `index--`.
-DASH = _kind("dash", 0.6, r"(?<![-\w])[A-Za-z][a-z]{1,13}--(?=[ |\n])(?! ?>|  )")
+DASH = _kind("dash", 0.6, r"(?<![-\w])[A-Za-z][a-z]{1,13}--(?=[ |\n])(?! ?>|  | [!=<]=)")
 # What every such dash ends with, faster to look for.
 DASH_END = re.compile(r"--(?<=[A-Za-z]{2}--)[ |\n]")
 LINE_HEAD = _kind("line head", 0.9, r"^[)\]}]*(?:[)\]]--?|\}--) (?=\w)")
