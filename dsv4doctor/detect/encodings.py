@@ -137,6 +137,9 @@ def _mojibake(text: str) -> Iterator[tuple[str, int, int]]:
             continue
         if len(run) == 2 and _ends_capitals(text, match.start()):
             continue
+        # `Ç’është`, as Albanian begins a question: a torn letter stands behind others.
+        if run.startswith("Ç’") and not text[match.start() - 1 : match.start()].isalpha():
+            continue
         decoded = _decoded(run, "cp1252")
         if decoded and not _is_torn(text, match.start(), decoded):
             hits.append(match.span())
