@@ -90,23 +90,26 @@ ALSO = {
     "en": "come care am die man pro sit hat men her van den sur con pour fin tout son mas sin"
     " hay ni bin ist war wider also bei nun ya mi ha et al via per ex de la le en du a do"
     " no on im plus",
-    "fr": "sur par car or on des ses mes son main pour ni van te as ta an dos",
-    "de": "da am an in im so war also ja per pro will man las du uns her er prima",
-    "nl": "wie al los man na les som las nu je kun per we ze hem been ja pas des",
-    "sv": "se ser om by nu per hem sen sa ja",
-    "da": "by nu os per ja din se",
-    "no": "by si per ja din se sa mais",
-    "nds": "en al dann an of af nu se uns na noch her mi ja alle andere am had kann du",
+    "fr": "sur par car or on des ses mes son main pour ni van te as ta an dos nos ai mi pro",
+    "de": "da am an in im so war also ja per pro will man las du uns her er prima plus",
+    "nl": "wie al los man na les som las nu je kun per we ze hem been ja pas des den pro plus",
+    "sv": "se ser om by nu per hem sen sa ja han er an be dos par",
+    "da": "by nu os per ja din se da an han des par",
+    "no": "by si per ja din se sa mais la ta da an der sine ha jeg meget sitt to dos par",
+    "nds": "en al dann an of af nu se uns na noch her mi ja alle andere am had kann du oder will"
+    " nie so van wat dit hebben worden was",
     "az": "il",
     "tr": "il on sen al el et",
-    "es": "el sin con son era ni da van te ve dan das des has os di par sur ten mi prima",
-    "ca": "van te som este pas ni on qui mai sa ses mi nos uns has por ne hem prima",
+    "es": "el sin con son era ni da van te ve dan das des has os di par sur ten mi prima den"
+    " come pro",
+    "ca": "van te som este pas ni on qui mai sa ses mi nos uns has por ne hem prima et em se"
+    " mas",
     "pt": "más te és si par sul prima disse la lo",
-    "it": "te mais ne mai mi lui voi no sin disse",
+    "it": "te mais ne mai mi lui voi no sin disse pro",
     "ia": "te",
     "pl": "sie moze sa ich nia mi te je nas was on da no ja",
     "cs": "te on ta ten mi ne nas da dal sem den no",
-    "ro": "te sa am ne ni mi el ei des una par dat voi",
+    "ro": "te sa am ne ni mi el ei des una par dat voi an dos pas or le sine ta vi",
     "sl": "dan on si mi ni sem nas vi dal ja",
     "hr": "dan on ta sa si mi nas no ja",
     "bs": "dan on ta si mi vi nas to ja no",
@@ -125,7 +128,7 @@ ALSO = {
     "la": "est et in de non se si sine per pro qui ne ni has is os una quando sunt an at sua"
     " suas nos sit die es te uno tot mas",
     "ie": "es de in un con por per que qui no ne ni la il on pro ma si ha sur tra til for nu"
-    " tot sin nos les se mi al del",
+    " tot sin nos les se mi al del have di",
 }
 # Languages with fewer words say nothing.
 MIN_WORDS = 5_000

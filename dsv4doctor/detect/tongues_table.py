@@ -13,27 +13,27 @@ from __future__ import annotations
 PARTS = """
 -
 af an ast az br ca da en eo es eu fr gl is li nds nl no oc sv tr wa: en
-af an ast bs cs da eo es fi fr fur gl hr hu ia ie it la nds no nso oc pt ro sl sq sv xh: se
+af an ast bs ca cs da eo es fi fr fur gl hr hu ia ie it la nds no nso oc pt ro sl sq sv xh: se
 af an da en fr ga gd gl nds pt zh: as
 af ast bs cs ga gd gl hr nds nl nso pl pt sk sl sq tl xh: na
-af ast de en fur gd sk sl vi wa: so
+af ast de en fur gd nds sk sl vi wa: so
 af az de en fur ga ia ie it la li nds nl sc sl sv vi zh: in
 af br nds nl: het
 af ca cs es et fi fr fur gl hr hu ia it ku la li lv nl oc pl pt ro: te
-af ca en es fr gl hu li nl: van
+af ca en es fr gl hu li nds nl: van
 af cs da en lg no pl sk sv zh: by
 af cy en ga gd hu la li nds nl zh: is
 af da is nds nl: af
 af da nl no sv: om
 af de en eu la li nds nl: die
-af de en nl pl: was
-af de pl sk: nie
+af de en nds nl pl: was
+af de nds pl sk: nie
 af en is li nds nl zh: of
 af nl: voor
 an ast br ca cy es fr fur gl ia ie it lv nds oc ro: un
 an ast ca da en eo es fr fur ga gl hu ia ie ku la li nds nl no oc pt ro sc sv tr: de
-an ast ca en eo es fr fur ie it nso oc pt ro: la
-an ast ca es fr gl oc pt: dos
+an ast ca en eo es fr fur ie it no nso oc pt ro: la
+an ast ca es fr gl no oc pt ro sv: dos
 an ast ca es it la oc ro: una
 an ast es gl: pero
 an ast es gl ia pt: como
@@ -47,44 +47,45 @@ ast br ca en eo es eu fur ia ie it nds nl oc ro tr wa: al
 ast ca da es fr ie nl wa: les
 ast ca eo es hu ro tr wa: el
 ast es ga hu pt: más
-az br bs crh cs de eo es eu gl hr it pl pt sk sl tr: da
-az crh da en et fi fr la lg no tr wa: et
+az br bs crh cs da de eo es eu gl hr it no pl pt sk sl tr: da
+az ca crh da en et fi fr la lg no tr wa: et
 az crh sq tr uz: bir
 az fr fur ie it tr: il
-br de en fr ga gd ku la nds zh: an
+br da de en fr ga gd ku la nds no ro sv zh: an
 bs ca crh cs eo fi fr hr hu ie it ku la lg lt lv ro sl sq tr xh: ne
 bs ca cs en es et eu fi fr hr ie pl sk sl tr wa zh: on
 bs crh es hr id ms nl sl tr uz: dan
 bs cs da en hr lv nds no pl sk sl zh: to
 bs cs en ga gd gl pl pt sk sl sq wa: do
 ca cs da de en eo es et eu fi fr ga hr hu id it lg nl no pl pt ro sk sl sv tr vi zh: only
+ca da de es fr fur nds nl ro wa: des
 ca da nl no sk sv: som
 ca de: eines
-ca de es fr fur nds nl ro wa: des
 ca es gl pt ro: este
 ca fr: nous
 crh cs es ku tr: ve
 crh pl tr: ile
 cs da de en es et fi fr ga id it nl pl pt sv tr zh: if
-cs da de en eu ga no sv tr: den
+cs da de en es eu ga nl no sv tr: den
 cy da en la no tl zh: at
 da de en eo eu fr nds no sv: du
-da de nds nl: der
+da de nds nl no: der
 da de no sv: dem
 da en et lg pl sk sl zh: from
 da en ie no pt zh: for
+da en ie zh: have
 da en nl no sv: over
-da en zh: have then
+da en zh: then
 da ie is no: til
 da is no: og
 da li no sv: det
 da no: ikke være
 da no sl sv: med
 da no sv: ett på
-de: auch auf durch einem einen oder sich sind unter von wird zur über
+de: auch auf durch einem einen sich sind unter von wird zur über
 de en fr nl pt sv zh: when
 de en nds: im ist
-de en zh: will
+de en nds zh: will
 de es gl nds pt: das
 de es nds pl: zu
 de ga gd nds: nach
@@ -92,16 +93,16 @@ de li: eine
 de li nds: mit
 de li nl: wie
 de ms: zum
-de nds: dann nicht und wenn
+de nds: dann nicht oder und wenn
 de nds nl: werden
 en: about because but could how its these they where whether who would
-en es fr ga gd hu ia it nso sq xh: le
+en es fr ga gd hu ia it nso ro sq xh: le
 en fr: pour
-en fr nds sv zh: or
+en fr nds ro sv zh: or
 en fr nl sv zh: can
 en ga: while
 en hu: most
-en hu ku lt nso xh zh: be
+en hu ku lt nso sv xh zh: be
 en ku: were
 en lg nl pl xh: we
 en ms nds nl: had
@@ -114,7 +115,7 @@ en tr zh: not
 en xh: into
 en zh: after and should that the their there this what which with your
 es: luego muy ustedes
-es fur id it ku ms nso tl wa: di
+es fur id ie it ku ms nso tl wa: di
 es gl id ms pt sq tl: para
 es gl pt: está
 fr: aussi aux avec ces cette dans leur vous
@@ -147,10 +148,13 @@ de en hu: hat
 de nds: dass dieses für kann kein keine mehr sein
 
 nl
-af li nl: aan dit
-af nl: geen hoe maar meer met moet omdat onder tussen uit wanneer wat
+af li nds nl: dit
+af li nl: aan
+af nds nl: wat
+af nl: geen hoe maar meer met moet omdat onder tussen uit wanneer
 li nl: deze door
-nl: alleen hebben heeft hij kunnen nog wel wij worden zij zoals zonder
+nds nl: hebben worden
+nl: alleen heeft hij kunnen nog wel wij zij zoals zonder
 nl sq: bij
 
 en
@@ -160,8 +164,8 @@ en ga: until
 en zh: before must other unless without you
 
 fr
+da es fr fur lv no pt ro sv: par
 en fr: tout
-es fr fur lv pt ro: par
 fr: après avant avoir comme donc elle fait ils leurs lorsque même notre où peut sans sous tous toute très votre être
 
 pl
@@ -169,13 +173,14 @@ pl: być czy gdy jego jeśli już która który których lub może można przed 
 
 it
 ast it: nel
-en fur it wa: come
+en es fur it wa: come
 fur it: dopo ogni
 it: agli dalla degli dei dello dove essere può quello questa questi senza sulla suo tutti viene
 
 sv
 nds sv: över
-sv: denna dessa detta där genom hade hur jag mellan mycket när också sina sitt ska till vad vid
+no sv: sitt
+sv: denna dessa detta där genom hade hur jag mellan mycket när också sina ska till vad vid
 
 id
 id: bisa
@@ -202,14 +207,15 @@ vi: các có của không là một này trong và với được để
 
 pt
 ca de nds pt: uns
-en pt: em
+ca en pt: em
 ga gd la pt: suas
 pt: depois ela isso já lhe muito pela pelos umas
 
 da
-da: bliver bruges gennem havde hvad jeg meget mellem uden
+da: bliver bruges gennem havde hvad mellem uden
 da en la: sit
-da la: sine
+da la no ro: sine
+da no: jeg meget
 
 tr
 az tr: daha olan sonra
@@ -234,41 +240,41 @@ ca: aquest els més però seva són també
 -
 af an ca ie la nl oc ro wa: tot
 af ast ca da de en eo hu ia id ie it la li lt ms nl no oc sv: per
-af ca fr lt nl oc sq: pas
+af ca fr lt nl oc ro sq: pas
 af cs nds nl ro: dat
 af da de it nds nl no: alle
 af da li nds nl pt: op
 af da nl no sv: kan
-af en fr ia ro sq: plus
+af de en fr ia nl ro sq: plus
 an ast az bs ca cs eo es fr fur hr ie it la no pt sl sq tl wa: si
 an ast br en es fr fur gl ia oc tr: son
-an ast bs cs et fr hr lt pl sk sl sq sv: ta
+an ast bs cs et fr hr lt no pl ro sk sl sq sv: ta
 an ast ca eo es gl ie pt sq: por
 an ast ca es fr gl ia ie oc pt: que
 an ast ca es gl oc pt: cada
 an ast ca es gl pt: sobre
 an ast en es gl ia ie it vi: con
 an ast es gl pt: porque
-an br ca en es hu ia ie it sv: ha
+an br ca en es hu ia ie it no sv: ha
+an ca da es gl ia no sv: han
+an ca en gd la oc pt: mas
 an ca es fr gl oc pt: entre
-an ca es gl ia no: han
 an da en es ga gd ia ie it no sv: sin
-an en gd la oc pt: mas
 an es gl ia it oc pt xh: lo
 ast br cy ga gl lt nl pt ro sk vi: ca
+ast ca es fr gl ie la pt wa: nos
 ast ca es gl ia ku pt sv: ser
-ast ca es gl ie la pt wa: nos
 ast ca es ia ie it oc wa: del
 ast de fr ro: au
 ast eo es: estos
 ast es gl pt: esta
 ast eu fr fur gl ia it la zh: non
 ast gl pt: foi
-az bs ca cs en es hr hu ie it nds pl ro sk sl tr vi: mi
+az bs ca cs en es fr hr hu ie it nds pl ro sk sl tr vi: mi
 az crh de en fr gd it nl pt ro tr zh: bu
 az da de en fr id is it lv nl no pl pt sv tr zh: var
 az en es ku lg nso tr: ya
-br cy da de is nl no: er
+br cy da de is nl no sv: er
 br et fur gd hu ia ie it pl sk tl vi: ma
 br eu hu lg: ez
 bs ca da de eo et fi hr lv nds nl no oc pl sk sl sv: ja
@@ -281,7 +287,7 @@ bs cs gd gl hr pl pt sk sl: nas
 bs cs hr lv pl sk: bez
 bs cs hr pl sk sl: od pod za
 bs cs pl: jako
-bs da de eo hr it no pl sl sv tr vi zh: vi
+bs da de eo hr it no pl ro sl sv tr vi zh: vi
 bs es hr: unos
 ca cy en eo es fr ie la ro sl sv tl: ni
 ca de es fr ia ie la li lv oc: es
@@ -296,7 +302,7 @@ ca nl pl ro: cel
 ca oc: amb aquesta dels
 crh da de en ku nds no tr: her
 crh sl tr: kadar
-cs de en eo ia ie la lt sc: pro
+cs de en eo es fr ia ie it la lt nl sc: pro
 cs eo id lg ms nso: ke
 cs es gl lt nl pl sk tr: ten
 cs fur it sk sl sq tr: dal
@@ -308,7 +314,7 @@ cs pl: jak
 cs pl ro sk: ale
 cs pl sk: jej
 cs sk sl: že
-cy en eo et fi fur ga hu ia it lg lt ro sl: ai
+cy en eo et fi fr fur ga hu ia it lg lt ro sl: ai
 cy eo fur ie it vi: tra
 da en id nl no sv: men
 da en no sv: under
