@@ -102,8 +102,7 @@ ALSO = {
     "tr": "il on sen al el et",
     "es": "el sin con son era ni da van te ve dan das des has os di par sur ten mi prima den"
     " come pro",
-    "ca": "van te som este pas ni on qui mai sa ses mi nos uns has por ne hem prima et em se"
-    " mas",
+    "ca": "van te som este pas ni on qui mai sa ses mi nos uns has por ne hem prima et em se mas",
     "pt": "más te és si par sul prima disse la lo",
     "it": "te mais ne mai mi lui voi no sin disse pro",
     "ia": "te",
