@@ -128,6 +128,15 @@ ALSO = {
     " suas nos sit die es te uno tot mas",
     "ie": "es de in un con por per que qui no ne ni la il on pro ma si ha sur tra til for nu"
     " tot sin nos les se mi al del have di",
+    "lb": "an och der de den dem des en et se alle als am um op bei bis dat dass oder zu zur"
+    " zum ze du hat kann so do ni nie ma in es er per pro plus no aus sin un dann wat",
+    "fy": "de en it te op by is dat as of om der al dan dit we se no har hat wat sa ha men nei"
+    " du do was had",
+    "fo": "og at er um til av ein men han har so der en du var ta",
+    "mt": "il ta ma sa dan din se ser le",
+    "rm": "il la da en per che na ma sin ses ha han has dal las un in",
+    "sw": "na ya ni si la za au",
+    "ast": "to",
 }
 # Languages with fewer words say nothing.
 MIN_WORDS = 5_000

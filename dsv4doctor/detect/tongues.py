@@ -25,7 +25,7 @@ _LONG = 4
 _WORD = re.compile(r"\S+")
 # Languages that the pairs of `neighbours_table.py` were not counted in, and the share of a line's
 # small words, at least so many, that must be theirs.
-_NOT_COUNTED = frozenset({"ie", "la", "nds"})
+_NOT_COUNTED = frozenset({"fo", "fy", "ie", "la", "lb", "mt", "nds", "rm"})
 _MOSTLY, _MIN_KNOWN = 0.9, 4
 _LINE_CHARS = 400
 # What ends a clause, after a word; and what begins a quotation.

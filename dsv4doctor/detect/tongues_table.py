@@ -12,53 +12,53 @@ from __future__ import annotations
 
 PARTS = """
 -
-af an ast az br ca da en eo es eu fr gl is li nds nl no oc sv tr wa: en
-af an ast bs ca cs da eo es fi fr fur gl hr hu ia ie it la nds no nso oc pt ro sl sq sv xh: se
-af an da en fr ga gd gl nds pt zh: as
-af ast bs cs ga gd gl hr nds nl nso pl pt sk sl sq tl xh: na
-af ast de en fur gd nds sk sl vi wa: so
-af az de en fur ga ia ie it la li nds nl sc sl sv vi zh: in
+af an ast az br ca da en eo es eu fo fr fy gl is lb li nds nl no oc rm sv tr wa: en
+af an ast bs ca cs da eo es fi fr fur fy gl hr hu ia ie it la lb mt nds no nso oc pt ro sl sq sv xh: se
+af an da en fr fy ga gd gl nds pt zh: as
+af ast bs cs ga gd gl hr nds nl nso pl pt rm sk sl sq sw tl xh: na
+af ast de en fo fur gd lb nds sk sl vi wa: so
+af az de en fur ga ia ie it la lb li nds nl rm sc sl sv vi zh: in
 af br nds nl: het
-af ca cs es et fi fr fur gl hr hu ia it ku la li lv nl oc pl pt ro: te
+af ca cs es et fi fr fur fy gl hr hu ia it ku la li lv nl oc pl pt ro: te
 af ca en es fr gl hu li nds nl: van
-af cs da en lg no pl sk sv zh: by
-af cy en ga gd hu la li nds nl zh: is
+af cs da en fy lg no pl sk sv zh: by
+af cy en fy ga gd hu la li nds nl zh: is
+af da fy nl no sv: om
 af da is nds nl: af
-af da nl no sv: om
 af de en eu la li nds nl: die
-af de en nds nl pl: was
-af de nds pl sk: nie
-af en is li nds nl zh: of
+af de en fy nds nl pl: was
+af de lb nds pl sk: nie
+af en fy is li nds nl zh: of
 af nl: voor
-an ast br ca cy es fr fur gl ia ie it lv nds oc ro: un
-an ast ca da en eo es fr fur ga gl hu ia ie ku la li nds nl no oc pt ro sc sv tr: de
-an ast ca en eo es fr fur ie it no nso oc pt ro: la
+an ast br ca cy es fr fur gl ia ie it lb lv nds oc rm ro: un
+an ast ca da en eo es fr fur fy ga gl hu ia ie ku la lb li nds nl no oc pt ro sc sv tr: de
+an ast ca en eo es fr fur ie it no nso oc pt rm ro sw: la
 an ast ca es fr gl no oc pt ro sv: dos
 an ast ca es it la oc ro: una
 an ast es gl: pero
 an ast es gl ia pt: como
 an ast es gl nl oc: los
-an bs ca cs en es et fi fur ga gd gl hr hu ie it lg lv pl pt sk tr wa zh: no
-an ca en es fr gd la: has
+an bs ca cs en es et fi fur fy ga gd gl hr hu ie it lb lg lv pl pt sk tr wa zh: no
+an ca en es fr gd la rm: has
 an cy da en es gd gl la pt: os
-an de es nl oc: las
-an en sq zh: it
-ast br ca en eo es eu fur ia ie it nds nl oc ro tr wa: al
+an de es nl oc rm: las
+an en fy sq zh: it
+ast br ca en eo es eu fur fy ia ie it nds nl oc ro tr wa: al
+ast bs cs da en hr lv nds no pl sk sl zh: to
 ast ca da es fr ie nl wa: les
 ast ca eo es hu ro tr wa: el
 ast es ga hu pt: más
-az br bs crh cs da de eo es eu gl hr it no pl pt sk sl tr: da
-az ca crh da en et fi fr la lg no tr wa: et
+az br bs crh cs da de eo es eu gl hr it no pl pt rm sk sl tr: da
+az ca crh da en et fi fr la lb lg no tr wa: et
 az crh sq tr uz: bir
-az fr fur ie it tr: il
-br da de en fr ga gd ku la nds no ro sv zh: an
+az fr fur ie it mt rm tr: il
+br da de en fr ga gd ku la lb nds no ro sv zh: an
 bs ca crh cs eo fi fr hr hu ie it ku la lg lt lv ro sl sq tr xh: ne
 bs ca cs en es et eu fi fr hr ie pl sk sl tr wa zh: on
-bs crh es hr id ms nl sl tr uz: dan
-bs cs da en hr lv nds no pl sk sl zh: to
-bs cs en ga gd gl pl pt sk sl sq wa: do
+bs crh es fy hr id ms mt nl sl tr uz: dan
+bs cs en fy ga gd gl lb pl pt sk sl sq wa: do
 ca cs da de en eo es et eu fi fr ga hr hu id it lg nl no pl pt ro sk sl sv tr vi zh: only
-ca da de es fr fur nds nl ro wa: des
+ca da de es fr fur lb nds nl ro wa: des
 ca da nl no sk sv: som
 ca de: eines
 ca es gl pt ro: este
@@ -66,46 +66,48 @@ ca fr: nous
 crh cs es ku tr: ve
 crh pl tr: ile
 cs da de en es et fi fr ga id it nl pl pt sv tr zh: if
-cs da de en es eu ga nl no sv tr: den
-cy da en la no tl zh: at
-da de en eo eu fr nds no sv: du
-da de nds nl no: der
-da de no sv: dem
+cs da de en es eu ga lb nl no sv tr: den
+cy da en fo la no tl zh: at
+da de en eo eu fo fr fy lb nds no sv: du
+da de fo fy lb nds nl no: der
+da de lb no sv: dem
 da en et lg pl sk sl zh: from
 da en ie no pt zh: for
 da en ie zh: have
 da en nl no sv: over
 da en zh: then
-da ie is no: til
-da is no: og
+da fo ie is no: til
+da fo is no: og
 da li no sv: det
 da no: ikke være
 da no sl sv: med
 da no sv: ett på
-de: auch auf durch einem einen sich sind unter von wird zur über
+de: auch auf durch einem einen sich sind unter von wird über
 de en fr nl pt sv zh: when
 de en nds: im ist
 de en nds zh: will
 de es gl nds pt: das
-de es nds pl: zu
+de es lb nds pl: zu
 de ga gd nds: nach
+de lb: zur
+de lb ms: zum
+de lb nds: dann oder
 de li: eine
 de li nds: mit
 de li nl: wie
-de ms: zum
-de nds: dann nicht oder und wenn
+de nds: nicht und wenn
 de nds nl: werden
 en: about because but could how its these they where whether who would
-en es fr ga gd hu ia it nso ro sq xh: le
+en es fr ga gd hu ia it mt nso ro sq xh: le
 en fr: pour
 en fr nds ro sv zh: or
 en fr nl sv zh: can
+en fy lg nl pl xh: we
+en fy ms nds nl: had
 en ga: while
 en hu: most
 en hu ku lt nso sv xh zh: be
 en ku: were
-en lg nl pl xh: we
-en ms nds nl: had
 en nl: been
 en ro zh: are
 en sk sl zh: than
@@ -118,39 +120,42 @@ es: luego muy ustedes
 es fur id ie it ku ms nso tl wa: di
 es gl id ms pt sq tl: para
 es gl pt: está
+fo no sv: av
 fr: aussi aux avec ces cette dans leur vous
 fr fur: une
 fr gl it no pt: mais
 fr la wa: est
 fr wa: sont
-fur it: che
+fur it rm: che
 gl pt: uma
 ia it la pt: quando
 it: anche della delle gli nella perché più questo sono
 it la pt: sua
 la ro: sunt
+lb sv: och
 nds nl: een ook
 nds sv: för
 nl: naar niet wordt zijn
-no sv: av
 pl: dla jest które oraz przez się
 pt: não pelo são também você
 ro: pentru și
-sv: att från och är
+sv: att från är
 sv wa: inte
 tr: değil için olarak
 
 de
 cy de: wir
-cy de en ga gd nds ro: am
-de: aber aus bis damit daß diese dieser einer gegen haben ihr ihre können ohne seine sowie weil welche wurde wurden zwischen
-de en hu: hat
-de nds: dass dieses für kann kein keine mehr sein
+cy de en ga gd lb nds ro: am
+de: aber damit daß diese dieser einer gegen haben ihr ihre können ohne seine sowie weil welche wurde wurden zwischen
+de en fy hu lb: hat
+de lb: aus bis
+de lb nds: dass kann
+de nds: dieses für kein keine mehr sein
 
 nl
-af li nds nl: dit
+af fy lb nds nl: wat
+af fy li nds nl: dit
 af li nl: aan
-af nds nl: wat
 af nl: geen hoe maar meer met moet omdat onder tussen uit wanneer
 li nl: deze door
 nds nl: hebben worden
@@ -239,62 +244,63 @@ ca: aquest els més però seva són també
 
 -
 af an ca ie la nl oc ro wa: tot
-af ast ca da de en eo hu ia id ie it la li lt ms nl no oc sv: per
+af ast ca da de en eo hu ia id ie it la lb li lt ms nl no oc rm sv: per
 af ca fr lt nl oc ro sq: pas
-af cs nds nl ro: dat
-af da de it nds nl no: alle
-af da li nds nl pt: op
+af cs fy lb nds nl ro: dat
+af da de it lb nds nl no: alle
+af da fy lb li nds nl pt: op
 af da nl no sv: kan
-af de en fr ia nl ro sq: plus
-an ast az bs ca cs eo es fr fur hr ie it la no pt sl sq tl wa: si
+af de en fr ia lb nl ro sq: plus
+an ast az bs ca cs eo es fr fur hr ie it la no pt sl sq sw tl wa: si
 an ast br en es fr fur gl ia oc tr: son
-an ast bs cs et fr hr lt no pl ro sk sl sq sv: ta
+an ast bs cs et fo fr hr lt mt no pl ro sk sl sq sv: ta
 an ast ca eo es gl ie pt sq: por
 an ast ca es fr gl ia ie oc pt: que
 an ast ca es gl oc pt: cada
 an ast ca es gl pt: sobre
 an ast en es gl ia ie it vi: con
 an ast es gl pt: porque
-an br ca en es hu ia ie it no sv: ha
-an ca da es gl ia no sv: han
+an br ca en es fy hu ia ie it no rm sv: ha
+an ca da es fo gl ia no rm sv: han
 an ca en gd la oc pt: mas
 an ca es fr gl oc pt: entre
-an da en es ga gd ia ie it no sv: sin
+an da en es ga gd ia ie it lb no rm sv: sin
 an es gl ia it oc pt xh: lo
 ast br cy ga gl lt nl pt ro sk vi: ca
 ast ca es fr gl ie la pt wa: nos
-ast ca es gl ia ku pt sv: ser
+ast ca es gl ia ku mt pt sv: ser
 ast ca es ia ie it oc wa: del
-ast de fr ro: au
+ast de fr ro sw: au
 ast eo es: estos
 ast es gl pt: esta
 ast eu fr fur gl ia it la zh: non
 ast gl pt: foi
 az bs ca cs en es fr hr hu ie it nds pl ro sk sl tr vi: mi
 az crh de en fr gd it nl pt ro tr zh: bu
-az da de en fr id is it lv nl no pl pt sv tr zh: var
-az en es ku lg nso tr: ya
-br cy da de is nl no sv: er
-br et fur gd hu ia ie it pl sk tl vi: ma
+az da de en fo fr id is it lv nl no pl pt sv tr zh: var
+az en es ku lg nso sw tr: ya
+br cy da de fo is lb nl no sv: er
+br et fur gd hu ia ie it lb mt pl rm sk tl vi: ma
 br eu hu lg: ez
 bs ca da de eo et fi hr lv nds nl no oc pl sk sl sv: ja
 bs ca de es it pt ro: prima
-bs ca et fr ga gd hr no nso pl ro sc sk sq sv tl: sa
+bs ca et fr fy ga gd hr mt no nso pl ro sc sk sq sv tl: sa
 bs cs cy et hr pl sk sl: nad
 bs cs da de en es fr hr id lt nl pl pt ro sk sl sv tr wa zh: po
 bs cs eo fur hr nds nl pl sk sl: je
 bs cs gd gl hr pl pt sk sl: nas
 bs cs hr lv pl sk: bez
-bs cs hr pl sk sl: od pod za
+bs cs hr pl sk sl: od pod
+bs cs hr pl sk sl sw: za
 bs cs pl: jako
 bs da de eo hr it no pl ro sl sv tr vi zh: vi
 bs es hr: unos
-ca cy en eo es fr ie la ro sl sv tl: ni
-ca de es fr ia ie la li lv oc: es
-ca de nds nl oc: als
+ca cy en eo es fr ie la lb ro sl sv sw tl: ni
+ca de es fr ia ie la lb li lv oc: es
+ca de lb nds nl oc: als
 ca en pt: com
 ca fr ie it la: qui
-ca fr tr: ses
+ca fr rm tr: ses
 ca gl pt: seu seus
 ca hu pt: és
 ca it oc ro tl: mai
@@ -302,31 +308,32 @@ ca nl pl ro: cel
 ca oc: amb aquesta dels
 crh da de en ku nds no tr: her
 crh sl tr: kadar
-cs de en eo es fr ia ie it la lt nl sc: pro
+cs de en eo es fr ia ie it la lb lt nl sc: pro
 cs eo id lg ms nso: ke
 cs es gl lt nl pl sk tr: ten
-cs fur it sk sl sq tr: dal
+cs fur it rm sk sl sq tr: dal
 cs gd gl pl pt wa: co
 cs hu is pt sk sl: sem
 cs id ms pl sk: tak
-cs lg nl pl xh: ze
+cs lb lg nl pl xh: ze
 cs pl: jak
 cs pl ro sk: ale
 cs pl sk: jej
 cs sk sl: že
 cy en eo et fi fr fur ga hu ia it lg lt ro sl: ai
 cy eo fur ie it vi: tra
-da en id nl no sv: men
+da en fo fy id nl no sv: men
 da en no sv: under
 da eo fi nl no: kun
+da fo fy no sv: har
 da it no: fra
-da ku no ro sv: din
-da no sv: eller har skulle så
+da ku mt no ro sv: din
+da no sv: eller skulle så
 da sv: blev efter
-de en lt: bei
+de en lb lt: bei
 de eo: nur
-de is nds pt: um
-de li nds no: ein
+de fo is lb nds pt: um
+de fo li nds no: ein
 de nds nl: andere noch
 de nds pl: sie
 de ro: vor
@@ -350,12 +357,12 @@ fr it ro: lui
 fr it wa: ci
 fr oc wa: ont
 fur it oc pt: sul
+fy it lt: nei
 gl nso pt: ao
 gl pt: aos até onde
 hu pt: nem
 is no sv: utan
 is nso ro sv: bara
-it lt: nei
 no sv: blir
 pl sk: ich
 pt ro tr: ele
