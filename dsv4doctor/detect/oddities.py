@@ -26,7 +26,8 @@ _IN_CELL = ("of", "were", "then", "and", "the", "to", "was", "which", "by")
 
 
 # What stands before is looked at behind the word, so that the search can look for its first letter.
-_PREPOSITION = r"{0}(?<![\w-]{0})(?<!\ba {0})"
+# Behind a bracket it is a parameter of Lisp: `(from to)`.
+_PREPOSITION = r"{0}(?<![\w(-]{0})(?<!\ba {0})"
 _AGAIN = r"{0}(?<![\w'-]{0}) {0}"
 
 
@@ -57,8 +58,8 @@ PAIR_KINDS = (
     _kind(
         "article",
         1.0,
-        # Pictures in signs have rows of `b a a c`.
-        r"(?:the(?<![\w-]the)|an(?<![\w-]an)|a(?<![\w-]a)(?<!\s\S a)) "
+        # Pictures in signs have rows of `b a a c`; `amigo/a a la` is of either gender.
+        r"(?:the(?<![\w-]the)|an(?<![\w-]an)|a(?<![\w/-]a)(?<!\s\S a)) "
         rf"(?:{_any(_NEVER_AFTER_ARTICLE)})(?![\w'’.-])",
         cap=4,
     ),
