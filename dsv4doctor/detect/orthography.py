@@ -46,7 +46,8 @@ _SHOWN = "◌'\"‘“(/>→|\\-"
 _ABUGIDA = (
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_SHOWN}\u200b-\u200d])(?=\p{{M}}){_MARKED}(?!\p{{M}}*(?:[\s\u200c\u200d\"')\]|]|\Z))"
     # A stroke after it makes a range of characters: `\u0bc0-\u0bc9`.
-    f"|[{_MUTED}{_WHOLE_SIGNS}][{_VOWEL_SIGNS}](?!-)"
+    # Marathi's short o is typed as two signs, too.
+    f"|[{_MUTED}{_WHOLE_SIGNS}](?!(?<=\u093e)\u0945)[{_VOWEL_SIGNS}](?!-)"
 )
 # Thai: marks above and below and the vowels written after a consonant, those written before one.
 _THAI = (
