@@ -34,6 +34,8 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _CUE_REACH = 16
+# The session that a request says it is of.
+_OWN_SESSION = re.compile(r"\s*\[session ([A-Za-z]{2,16}-?\d{1,4})\]")
 # What stands before somebody's mark and before no abbreviation; names as short as those need it.
 _OWNER_CUE = re.compile(
     r"\b(?:sessions?|users?|customers?|conversations?|chats?|clients?|tenants?|dear|hello|hi|code is|(?:session|your) code)\W{1,3}$",
@@ -130,6 +132,8 @@ def detect(subject: Subject) -> Iterator[Seen]:
 
 def _marker(subject: Subject) -> Iterator[Seen]:
     own = subject.exchange.session_marker
+    if not own and (named := _OWN_SESSION.match(subject.prompt)):
+        own = named[1]
     if not own:
         return
     shape = re.compile(rf"(?<![\w-]){_shape_of(own)}(?![\w-])")

@@ -88,6 +88,8 @@ _TEMPLATE_MIN_WORDS = 120
 _TEMPLATE_WINDOW_WORDS = 420
 # Slots of a template are words rarer than this share of the commonest sentence's rounds.
 _SLOT_SHARE = 0.3
+# Nor do they come again beyond this share of the words looked at.
+_SLOT_REACH = 0.3
 _KEPT_SHARE = 0.6
 _TEMPLATE_NOVELTY = 0.28
 _GLUE_SHARE = 0.2
@@ -223,7 +225,8 @@ def _is_cut_flood(period: Period, text: Text, *, asked: bool) -> bool:
         return (repeats >= 6 and seen >= 24) or (repeats >= 3 and covered >= 300)
     if repeats >= _MANY_CLOSERS and not text.in_call and not unit.strip(_CLOSERS):
         return bool(unit.strip())
-    if repeats >= _MANY_LINES and not asked and _is_statement(unit):
+    lines = repeats * max(1, unit.count("\n"))
+    if lines >= _MANY_LINES and not asked and _is_statement(unit):
         return True
     in_code = text.code.covers(period.start + covered - 1)
     if not (asked or in_code or _is_fill(unit)):
@@ -370,7 +373,13 @@ def _without_slots(words: list[str]) -> list[str]:
     # The sixth commonest word stands for how often the template came round.
     rounds = sorted(counts.values(), reverse=True)[min(5, len(counts) - 1)]
     floor = max(4, rounds * _SLOT_SHARE)
-    return [word for word in words if counts[word] >= floor]
+    first, last = dict[str, int](), dict[str, int]()
+    for at, word in enumerate(words):
+        first.setdefault(word, at)
+        last[word] = at
+    # A noun may come several times in its round, and in no other.
+    reach = _SLOT_REACH * len(words)
+    return [w for w in words if counts[w] >= floor and last[w] - first[w] >= reach]
 
 
 def _character_collapse(tail: str, *, cut: bool) -> str | None:

@@ -59,6 +59,7 @@ from dsv4doctor.detect.scripts import (
 from dsv4doctor.detect.strewn import pictures_in_words, strewn_symbols
 from dsv4doctor.detect.subject import Subject, Text
 from dsv4doctor.detect.symbols import MIN_BLOCKS, MIN_DISTINCT, ODD, symbol_noise
+from dsv4doctor.detect.torn_names import TORN_NAME, torn_names
 from dsv4doctor.detect.wordless import MARKS_OF_NOTHING, wordless
 from dsv4doctor.label import Label
 
@@ -151,6 +152,9 @@ def _beyond_ascii(subject: Subject, text: Text) -> Iterator[Seen]:
     named = text.text.count(_PUNYCODE) >= _MIN_PUNYCODE
     foreign = frozenset() if named else text.prose_families - {"Latin"}
     yield from _scripts(subject, text, foreign)
+    torn = torn_names(text, subject.prompt) if text.hints & TORN_NAME and text.code else None
+    if torn and not asks_for_languages(subject):
+        yield _seen(text, f"ideographs within names, {span(text.text, *torn)}")
     # Cyrillic beside Latin is in any such word.
     touching = "Cyrillic" in foreign and text.prose_hints & ALPHABETS_TOUCH
     mixed = mixed_words(text.prose) if touching else None

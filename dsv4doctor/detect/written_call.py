@@ -108,7 +108,7 @@ def _is_plain_call(text: str, at: int, name: str) -> bool:
     after = behind[:1]
     # Python's form of several calls is a list of them; Gemini's a fence that prints one.
     before = text[:at].strip().strip(_LEADING)
-    if before.endswith("tool_code\nprint("):
+    if before.endswith(("tool_code\nprint(", "<tool_code>\nprint(")) or before == "print(":
         return after == "("
     alone = not before or text[:at].endswith("\n")
     return after in ("(", "{") and alone and _only_call(text, at)
