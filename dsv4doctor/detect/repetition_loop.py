@@ -30,6 +30,16 @@ from dsv4doctor.detect.periods import (
     words_of,
 )
 from dsv4doctor.detect.request import asks_for_repetition
+from dsv4doctor.detect.rounds import (
+    CJK,
+    is_carried_out,
+    is_fill,
+    is_list,
+    is_sentence,
+    is_statement,
+    is_wordy,
+    words_in,
+)
 from dsv4doctor.detect.subject import Call, Subject, Text
 from dsv4doctor.detect.twofold import blank_flood, given_twice
 from dsv4doctor.label import Label
@@ -45,10 +55,6 @@ _LIST_DEPTH = 6
 _LONGEST_ROUND = 4
 # A flood that takes this share of the text is what the reply is.
 LEADING_SHARE = 0.3
-# Characters that rules, progress bars, boxes, blanks and memory dumps are made of.
-_FILL = frozenset(" \t\n\r-=_*#~.+|/\\<>^0'\"`:,;()[]{}─━═│┃║░▒▓█▁▂▃▄▅▆▇·•…—–―＝－　0&%$@oOxXAaFf1")
-_LETTERS = re.compile(r"[^\W\d_]")
-_WORDISH = re.compile(r"[^\W\d_]{2,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 # A finished number with a period that never ends, as division gives it.
 _DECIMALS = re.compile(r"\d[.,]\d{0,38}$")
 # Nothing that people write is closed so many times in a row.
@@ -57,7 +63,6 @@ _MANY_CLOSERS = 60
 _DIGIT = re.compile(r"[0-9]")
 # Words of a dump or of colours: one digit of hex again and again, or digits among the letters.
 _HEX_ROW = re.compile(r"(?i:\s*(?:([0-9a-f])\1+|(?=[a-f]*\d)[0-9a-f]{2,})\b)+\s*")
-_HEX = re.compile(r"0x[0-9A-Fa-f]+")
 # A whole line of base64 or hex, and what the next one has of it so far.
 _TWO_LINES_CHARS = 160
 _ENCODED_LINE = re.compile(r"[A-Za-z0-9+/]{60,}\n?[A-Za-z0-9+/]*\Z")
@@ -73,23 +78,14 @@ _GLUE_WORDS = (
     "на что я он это то если но как а с по e di che non per ma è da não um uma"
 )
 _GLUE = frozenset(_GLUE_WORDS.split())
-_TAGS = re.compile(r"(?:</?[\w:.-]{1,40}>\s*)+")
-# The same with attributes, begun or ended in the middle.
-_MARKUP = re.compile(r"<[^<>]*(?:>|\Z)|\A[^<>]*>")
-# One of a row of values: `, TRUE`.
-_CONSTANT = re.compile(r"(?i:[,;|]\s?(?:true|false|null|none|nil|nan|na|n/a|inf|undefined|yes|no))")
-# Values that are names, by their first sign.
-_NAMES_BEGIN = frozenset("/\\@$%&")
-_LONGEST_NAME = 24
 # Blanks that set columns apart.
 _COLUMN_GAP = "   "
 _TEMPLATE_TAIL = 4200
 _TEMPLATE_MIN_WORDS = 120
 _TEMPLATE_WINDOW_WORDS = 420
-# Slots of a template are words rarer than this share of the commonest sentence's rounds.
-_SLOT_SHARE = 0.3
-# Nor do they come again beyond this share of the words looked at.
-_SLOT_REACH = 0.3
+# Slots of a template are words rarer than this share of the commonest sentence's rounds, or that
+# come again within this share of the words looked at and no further.
+_SLOT_SHARE, _SLOT_REACH = 0.3, 0.3
 _KEPT_SHARE = 0.6
 _TEMPLATE_NOVELTY = 0.28
 _GLUE_SHARE = 0.2
@@ -105,7 +101,6 @@ _MANY_WORDS_CHARS = 400
 # Brackets, quotes and the like in running prose stay below this share of its characters.
 _MARKS_SHARE = 0.04
 _NOTATION = b'<>{}[]()=;_|/\\"'
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 # A run that is this share of what was written is not what the reply is about: it is the reply.
 _MOST = 0.85
 # Compressed below this share a tail is worth the slow look.
@@ -220,16 +215,16 @@ def _is_flood(period: Period, text: Text, *, cut: bool, asked: bool) -> bool:
 def _is_cut_flood(period: Period, text: Text, *, asked: bool) -> bool:
     """Whether the rounds of a reply that did not end by itself are more than data cut off."""
     unit, repeats, covered = period.unit, period.repeats, period.covered
-    if _is_wordy(unit) and not _is_list(unit):
-        seen = covered * (_CJK_WEIGHT if _CJK.match(unit) else 1)
+    if is_wordy(unit) and not is_list(unit):
+        seen = covered * (_CJK_WEIGHT if CJK.match(unit) else 1)
         return (repeats >= 6 and seen >= 24) or (repeats >= 3 and covered >= 300)
     if repeats >= _MANY_CLOSERS and not text.in_call and not unit.strip(_CLOSERS):
         return bool(unit.strip())
     lines = repeats * max(1, unit.count("\n"))
-    if lines >= _MANY_LINES and not asked and _is_statement(unit):
+    if lines >= _MANY_LINES and not asked and is_statement(unit):
         return True
     in_code = text.code.covers(period.start + covered - 1)
-    if not (asked or in_code or _is_fill(unit)):
+    if not (asked or in_code or is_fill(unit)):
         return repeats >= 12 and covered >= 60
     if asked or in_code:
         return False
@@ -249,17 +244,17 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
     encoded = (
         " " not in unit and unit.isascii() and (_DIGIT.search(unit) or _ENCODED_LINE.search(before))
     )
-    wordy = _is_wordy(unit) and not (_is_list(unit) or encoded or _HEX_ROW.fullmatch(unit))
+    wordy = is_wordy(unit) and not (is_list(unit) or encoded or _HEX_ROW.fullmatch(unit))
     in_code = text.code.covers(period.start + covered - 1)
     # Tables of values are long and even; in code only what is carried out is a loop.
-    done = text.in_call or (in_code and _is_carried_out(unit))
-    if repeats >= _MANY_LINES and done and _is_statement(unit):
+    done = text.in_call or (in_code and is_carried_out(unit))
+    if repeats >= _MANY_LINES and done and is_statement(unit):
         return True
-    if text.in_call and covered < _MANY_WORDS_CHARS and not _is_sentence(unit):
+    if text.in_call and covered < _MANY_WORDS_CHARS and not is_sentence(unit):
         # Files of one instruction or one word a line are made on purpose.
         return False
     if in_code or (text.in_call and not wordy):
-        return wordy and repeats >= 12 and covered >= 400 and _is_sentence(unit)
+        return wordy and repeats >= 12 and covered >= 400 and is_sentence(unit)
     if wordy:
         if _LAUGHTER.fullmatch(unit.strip()):
             return covered >= 200
@@ -274,57 +269,10 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
         return repeats >= (5 if "\n" in unit else 4) and len(unit) >= 60
     if text.where == "reasoning_content" and repeats >= 12 and covered >= 400:
         # Sums weigh more than words in a thought that goes round.
-        return _is_statement(unit) and len(_WORDISH.findall(unit)) >= 3
+        return is_statement(unit) and words_in(unit) >= 3
     if unit.isdigit() and _DECIMALS.search(text.text[max(0, period.start - 40) : period.start]):
         return False
-    return repeats >= 64 and not _is_fill(unit) and _glued(period, text)
-
-
-def _is_wordy(unit: str) -> bool:
-    """True when a unit is made of words: letters carry it, not digits, marks or one letter's
-    run."""
-    letters = len(_LETTERS.findall(unit))
-    return (
-        bool(_WORDISH.search(unit * 2)) and letters >= 0.4 * len(unit) and len(set(unit)) > 1
-    ) or (len(set(unit)) == 1 and _CJK.match(unit) is not None)
-
-
-def _is_fill(unit: str) -> bool:
-    """True for what rules, dumps and empty tables are drawn with: few kinds of marks and digits."""
-    return (set(unit) <= _FILL and len(set(unit.strip())) <= 3) or _is_list(unit)
-
-
-def _is_list(unit: str) -> bool:
-    """True for one value and its separator (`,NA`, `0;`), or for tags that close what was
-    opened."""
-    value = unit.strip()
-    if _TAGS.fullmatch(value) or ("<" in unit and not _LETTERS.search(_MARKUP.sub("", unit * 2))):
-        return True
-    # A round may begin within a word: `l, nul`.
-    at = next((at for at, char in enumerate(unit) if char in ",;|"), 0)
-    if _CONSTANT.fullmatch((unit[at:] + unit[:at]).strip()):
-        return True
-    if " " in value:
-        return False
-    # `/.notdef` is a name of PostScript's.
-    is_name = value[:1] in _NAMES_BEGIN and len(value) <= _LONGEST_NAME
-    return is_name or (len(value) <= 12 and sum(value.count(c) for c in ",;\t|") == 1)
-
-
-def _is_statement(unit: str) -> bool:
-    """True for a unit of several words and marks, at least one of letters: code or prose, no row
-    of values."""
-    return len(unit.split()) >= 3 and _LETTERS.search(unit) is not None and not _is_list(unit)
-
-
-def _is_carried_out(unit: str) -> bool:
-    """True for a unit of code that does something: an assignment, a call, a closed statement."""
-    bare = _HEX.sub("", unit)
-    return _LETTERS.search(bare) is not None and any(sign in bare for sign in "=(;")
-
-
-def _is_sentence(unit: str) -> bool:
-    return len(unit.split()) >= 3 or len(_CJK.findall(unit)) >= 6
+    return repeats >= 64 and not is_fill(unit) and _glued(period, text)
 
 
 def _glued(period: Period, text: Text) -> bool:
@@ -359,7 +307,7 @@ def _collapse(text: Text, *, cut: bool) -> str | None:
 def _is_ideographic(tail: str) -> bool:
     """True where ideographs, of three bytes each, are more than 0.4 of the characters."""
     beyond = len(tail.encode("utf-8", "surrogatepass")) - len(tail)
-    return beyond > 0.8 * len(tail) and len(_CJK.findall(tail)) > 0.4 * len(tail)
+    return beyond > 0.8 * len(tail) and len(CJK.findall(tail)) > 0.4 * len(tail)
 
 
 def _is_notation(tail: str) -> bool:
