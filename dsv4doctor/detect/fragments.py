@@ -9,11 +9,21 @@ below it. A pass over the text's small words clears healthy text before any patt
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
+from dsv4doctor.detect.crowds import (
+    DENSE_LIMIT,
+    LIMIT,
+    MAX_FOUND,
+    Odd,
+    closes_nothing,
+    crowd,
+    dense_crowd,
+    finds,
+    once,
+)
 from dsv4doctor.detect.hints import ANY, hint
 from dsv4doctor.detect.listing import is_row, is_row_of_codes, speaks_of_words
 from dsv4doctor.detect.lone_marks import (
@@ -37,17 +47,12 @@ from dsv4doctor.detect.neighbours import (
 )
 from dsv4doctor.detect.oddities import (
     BESIDE,
-    CLOSED_SMALL,
-    CLOSED_WORD,
     CLOSER,
     DASH,
     DASH_END,
-    FAINT,
     HUNG,
-    LEAST,
     LEAST_TONGUES,
     LINE_HEAD,
-    LOOSE_KINDS,
     MARK_KINDS,
     MONEY,
     MONEY_END,
@@ -65,34 +70,17 @@ from dsv4doctor.detect.oddities import (
     TONGUE_PAIR,
     TONGUES,
     TORN,
-    WORD_KINDS,
     Kind,
 )
 from dsv4doctor.detect.subject import Text
 from dsv4doctor.detect.switches import spoken_by, switches
 from dsv4doctor.detect.tongues import are_of_two, foreign_words, is_not_counted
 
-# Oddities count together when they stand this close: two lines of prose.
-WINDOW_CHARS = 170
-# Weight in a window from which it is salad; source code in arguments is given more room.
-LIMIT = 2.4
 _MORE_IN_CALLS = 1.0
-# The same for half a line, where oddities of two kinds or more stand side by side.
-DENSE_CHARS = 40
-DENSE_LIMIT = 1.5
-_DENSE_KINDS = 2
-# Pairs of words that must be odd where nothing but them, and names, tells of broken sentences.
-_LEAST_NEVER = 3
-# Weight from which fewer tell with marks alone: who speaks two languages mixes them.
-_TONGUE_LIMIT = 2.2
-# The same where it may be a slip of the pen.
-_SLIP_LIMIT = 1.7
 # Weight that the telling kinds must bring before the supporting ones are looked for.
 _FLOOR = 1.4
 _DENSE_FLOOR = 0.6
 _MIN_CHARS = 24
-# Finds of one kind that are weighed; a text with more is decided by these.
-_MAX_FOUND = 500
 
 # What the kinds need that are told by marks (see `hints.py`).
 _CELL = hint(
@@ -105,22 +93,14 @@ _PRICE = hint(r"[0-9]\$ [a-z]")
 _HEADING = hint(r"(?m)^#{1,6} #{1,6} |^#{1,6} [^ \n]{3,} [^ \n]{3,}$")
 _CLOSED_ON = hint(r"[)\]}]{2,6};?[a-z]{2}")
 _BY_MARKS = _CELL | _RUN_OF_MARKS | _DASHES | _CLOSED_HEAD | _PRICE | _HEADING | _CLOSED_ON
-# Brackets this far back can be what a closer closes.
-_BRACKET_REACH = 400
-_BRACKET = re.compile(r"[()\[\]{}]")
 # Characters around a find in which words of language and grammar say that words are shown there.
 _NAMED_WITHIN = 48
 _STATEMENT = re.compile(r"[ \t]*[A-Za-z][a-z]+--[ \t]*(?:\n|\Z)")
 _LOOP = re.compile(r"for \w+ in ")
 # Letters of Esperanto, of which `tion` is a word.
 _ESPERANTO = re.compile("[ĉĝĥĵŝŭ]")
-# Lines that are alike for so many characters up to a slip are copies, as a patch has them.
-_COPIED_CHARS, _HEAD_CHARS = 24, 36
 # An ending or a small word that comes this often, and hardly another, is the text's own.
 _OWN_WORD = 3
-
-# start, end, kind
-_Odd = tuple[int, int, Kind]
 
 
 def debris(text: Text) -> str | None:
@@ -137,19 +117,19 @@ def debris(text: Text) -> str | None:
     if told < _DENSE_FLOOR and len(tongues) < 2:
         return None
     for kind in SUPPORTING_KINDS:
-        odd.extend(_found(kind, prose))
+        odd.extend(finds(kind, prose))
     marks = {at for at, _, kind in odd if kind is BESIDE}
-    closers = (o for o in _found(CLOSER, prose) if o[0] not in marks)
-    odd.extend(o for o in closers if _closes_nothing(prose, o[0]))
-    odd = _once(sorted(odd, key=lambda o: o[:2]), prose)
+    closers = (o for o in finds(CLOSER, prose) if o[0] not in marks)
+    odd.extend(o for o in closers if closes_nothing(prose, o[0]))
+    odd = once(sorted(odd, key=lambda o: o[:2]), prose)
     more = _MORE_IN_CALLS if in_call else 0.0
-    found = _crowd(odd, LIMIT + more) if told >= _FLOOR else None
+    found = crowd(odd, LIMIT + more) if told >= _FLOOR else None
     if found is None:
-        found = _dense_crowd(odd, prose, DENSE_LIMIT + more)
+        found = dense_crowd(odd, prose, DENSE_LIMIT + more)
     if found is None and tongues:
         odd = [*tongues, *(o for o in odd if o[2] not in (SWITCH, NEVER_TONGUES))]
         odd.sort(key=lambda o: o[:2])
-        found = _dense_crowd(odd, prose, DENSE_LIMIT + more)
+        found = dense_crowd(odd, prose, DENSE_LIMIT + more)
     if found is None:
         return None
     begin, end = found
@@ -169,20 +149,6 @@ def _may_tell(text: Text) -> bool:
     return words.may_tell and (holds_lone_mark(words.codes) or holds_hung_ending(words.codes))
 
 
-def _once(odd: list[_Odd], prose: str) -> list[_Odd]:
-    """The finds less those before which stands what stands before another: a slip was copied with
-    its sentence."""
-    seen = set[tuple[str, Kind]]()
-    kept: list[_Odd] = []
-    for find in odd:
-        at, end, kind = find
-        head = prose[max(prose.rfind("\n", 0, at) + 1, end - _HEAD_CHARS) : end]
-        if len(head) < _COPIED_CHARS or (head, kind) not in seen:
-            seen.add((head, kind))
-            kept.append(find)
-    return kept
-
-
 def _own_words(foreign: list[str]) -> set[str]:
     """Small words of other languages that are the text's own: they come again and again, and are
     most of those that seem foreign."""
@@ -191,85 +157,7 @@ def _own_words(foreign: list[str]) -> set[str]:
     return {word for word, count in counts.items() if least <= count and len(foreign) <= 2 * count}
 
 
-def _crowd(odd: list[_Odd], limit: float) -> tuple[int, int] | None:
-    """Where oddities crowd in two lines: first and last of them."""
-    best, begin, end = _heaviest(
-        [o for o in odd if o[2] not in (NEVER, NEVER_TONGUES)], WINDOW_CHARS
-    )
-    return (begin, end) if best >= limit else None
-
-
-def _dense_crowd(odd: list[_Odd], prose: str, limit: float) -> tuple[int, int] | None:
-    """Where oddities of several kinds, words among them, stand thick in half a line."""
-    if not any(kind in WORD_KINDS for *_, kind in odd):
-        return None
-    thick = _apart(odd + [o for kind in LOOSE_KINDS for o in _found(kind, prose)], prose)
-    best, begin, end = _heaviest(thick, DENSE_CHARS)
-    inside = [kind for at, _, kind in thick if begin <= at <= end]
-    # Those too that overlap heavier ones.
-    kinds = {*inside, *(kind for at, _, kind in odd if begin <= at <= end)}
-    if best < limit or not kinds & WORD_KINDS:
-        return None
-    if best < _SLIP_LIMIT and _is_slip([o for o in thick if begin <= o[0] <= end], prose):
-        return None
-    if _is_faint(kinds, best) and _never_heard(odd, begin, end) < _LEAST_NEVER:
-        return None
-    alone = kinds & {NEVER, NEVER_TONGUES, BESIDE, HUNG} or any(
-        inside.count(kind) >= least for kind, least in LEAST.items()
-    )
-    return (begin, end) if len(kinds) >= _DENSE_KINDS or alone else None
-
-
-def _is_slip(found: list[_Odd], prose: str) -> bool:
-    """True where the only word that tells is one written twice, or stands beside a mark that the
-    sentence is about; and for a variable or two between words of one language."""
-    told = [o for o in found if o[2] in WORD_KINDS]
-    if {kind for *_, kind in found} == {SWITCH}:
-        return True
-    if len(told) > 1:
-        return False
-    at, end, kind = told[0]
-    words = prose[at:end].split()
-    return kind is BESIDE or (len(words) == 2 and len({*words}) == 1)
-
-
-def _is_faint(kinds: set[Kind], weight: float) -> bool:
-    """True where no word tells but what names, loops, questions and quotations hold."""
-    words = kinds & WORD_KINDS
-    if words == {TONGUE}:
-        return weight < _TONGUE_LIMIT
-    return not words.isdisjoint({NEVER, TONGUE}) and words <= FAINT | {TONGUE}
-
-
-def _never_heard(odd: list[_Odd], begin: int, end: int) -> int:
-    """Pairs never seen, those included that overlap others; a word of another language is one
-    more."""
-    inside = [kind for at, _, kind in odd if begin <= at <= end]
-    return inside.count(NEVER) + (TONGUE in inside)
-
-
-def _apart(odd: list[_Odd], prose: str) -> list[_Odd]:
-    """Those of the finds that weigh most together and do not overlap."""
-    closes = (CLOSED_WORD, CLOSED_SMALL)
-    finds = [o for o in odd if o[2] not in closes or _closes_nothing(prose, o[1] - 1)]
-    finds.sort(key=lambda o: o[1])
-    ends = [end for _, end, _ in finds]
-    # By number of finds: the most that so many of them weigh, and the last of those that do.
-    most, last = [0.0], [0]
-    for number, (at, _, kind) in enumerate(finds, 1):
-        weight = most[bisect_right(ends, at, 0, number - 1)] + kind.weight
-        is_more = weight > most[-1]
-        last.append(number if is_more else last[-1])
-        most.append(weight if is_more else most[-1])
-    kept: list[_Odd] = []
-    number = last[-1]
-    while number:
-        kept.append(finds[number - 1])
-        number = last[bisect_right(ends, finds[number - 1][0], 0, number - 1)]
-    return kept[::-1]
-
-
-def _telling(text: Text) -> Iterator[_Odd]:
+def _telling(text: Text) -> Iterator[Odd]:
     prose, hints, codes = text.prose, text.prose_hints, text.codes
     told = text.words.may_tell  # False for most
     if text.words.odd or (hints & _CELL and ODD_CELL.search(prose)):
@@ -277,26 +165,26 @@ def _telling(text: Text) -> Iterator[_Odd]:
             if _may_hold(kind, text):
                 yield from _pairs(kind, prose)
     if told and hints & _RUN_OF_MARKS and holds_run(codes):
-        yield from _found(RUN, prose)
+        yield from finds(RUN, prose)
     if hints & _DASHES and DASH_END.search(prose):
-        yield from (o for o in _found(DASH, prose) if not _closes_a_rule(prose, o[0]))
+        yield from (o for o in finds(DASH, prose) if not _closes_a_rule(prose, o[0]))
     if hints & _CLOSED_HEAD:
-        yield from _found(LINE_HEAD, prose)
+        yield from finds(LINE_HEAD, prose)
     if hints & _PRICE and MONEY_END.search(prose):
-        yield from _found(MONEY, prose)
+        yield from finds(MONEY, prose)
     if hints & _HEADING and "# " in prose:
         for kind in MARK_KINDS:
-            yield from _found(kind, prose)
+            yield from finds(kind, prose)
     if hints & _CLOSED_ON and may_be_torn(prose):
-        torn = islice(torn_brackets(prose), _MAX_FOUND)
+        torn = islice(torn_brackets(prose), MAX_FOUND)
         yield from ((s, e, TORN) for s, e in torn if _is_torn(prose, s))
     if hints & SMALL_STRANGER and not prose.isascii() and holds_small_word(codes):
-        yield from ((s, e, STRANGER) for s, e in islice(strangers(prose), _MAX_FOUND))
+        yield from ((s, e, STRANGER) for s, e in islice(strangers(prose), MAX_FOUND))
     yield from _by_the_words(text) if told else ()
 
 
-def _pairs(kind: Kind, prose: str) -> Iterator[_Odd]:
-    odd = list(_found(kind, prose))
+def _pairs(kind: Kind, prose: str) -> Iterator[Odd]:
+    odd = list(finds(kind, prose))
     if kind.name != "suffix":
         return iter(odd)
     # `ing` is a word of Javanese; dictionaries have rows of endings.
@@ -309,31 +197,31 @@ def _is_esperanto(prose: str) -> bool:
     return not prose.isascii() and _ESPERANTO.search(prose) is not None
 
 
-def _by_the_words(text: Text) -> Iterator[_Odd]:
+def _by_the_words(text: Text) -> Iterator[Odd]:
     """The finds of which the words' codes say whether they can be there."""
     prose, codes = text.prose, text.codes
     if text.words.odd:
-        for start, end in islice(odd_pairs(prose), _MAX_FOUND):
+        for start, end in islice(odd_pairs(prose), MAX_FOUND):
             first, second = map(spoken_by, prose[start:end].split())
             if not is_not_counted(prose, start, first & second):
                 of_two = first and second and not first & second
                 yield start, end, NEVER_TONGUES if of_two else NEVER
     if holds_lone_mark(codes):
-        for start, end in islice(lone_marks(prose), _MAX_FOUND):
+        for start, end in islice(lone_marks(prose), MAX_FOUND):
             if _is_torn(prose, start):
                 yield start, end, BESIDE
     if holds_hung_ending(codes):
-        for start, end in islice(hung_endings(prose), _MAX_FOUND):
-            if prose[start:end] not in CLOSED_WORDS or _closes_nothing(prose, end - 1):
+        for start, end in islice(hung_endings(prose), MAX_FOUND):
+            if prose[start:end] not in CLOSED_WORDS or closes_nothing(prose, end - 1):
                 yield start, end, HUNG
     for stretch in text.clashes:
         yield from ((start, end, SWITCH) for start, end in switches(prose, *stretch))
 
 
-def _foreign(text: Text) -> Iterator[_Odd]:
+def _foreign(text: Text) -> Iterator[Odd]:
     prose = text.prose
     for stretch in text.clashes:
-        for clause in islice(foreign_words(prose, *stretch), _MAX_FOUND):
+        for clause in islice(foreign_words(prose, *stretch), MAX_FOUND):
             words = [prose[start:end] for start, end in clause]
             if max(map(len, words)) == len("en") and words == sorted(words) and words[1:]:
                 continue  # a list of languages' codes
@@ -361,11 +249,6 @@ def _may_hold(kind: Kind, text: Text) -> bool:
     return marks is None or not marks.isdisjoint(text.prose_signs)
 
 
-def _found(kind: Kind, prose: str) -> Iterator[_Odd]:
-    for match in islice(kind.pattern.finditer(prose), _MAX_FOUND):
-        yield match.start(), match.end(), kind
-
-
 def _closes_a_rule(prose: str, at: int) -> bool:
     """True where dashes opened the line that dashes end, `--BEGIN--`, and for a statement."""
     line = prose.rfind("\n", 0, at) + 1
@@ -373,28 +256,4 @@ def _closes_a_rule(prose: str, at: int) -> bool:
 
 
 def _is_torn(prose: str, at: int) -> bool:
-    return prose[at] not in CLOSERS or _closes_nothing(prose, at)
-
-
-def _closes_nothing(prose: str, at: int) -> bool:
-    """True where no bracket before is open; one that closed nothing (`1)`) closes no other."""
-    depth = 0
-    for mark in _BRACKET.findall(prose, max(0, at - _BRACKET_REACH), at):
-        depth = depth + 1 if mark in "([{" else max(0, depth - 1)
-    return not depth
-
-
-def _heaviest(odd: list[_Odd], window: int) -> tuple[float, int, int]:
-    """The greatest weight in a window, each kind counted up to its cap, and where the window is."""
-    best, begin, end = 0.0, 0, 0
-    first = 0
-    counts = Counter[Kind]()
-    for at, _, kind in odd:
-        counts[kind] += 1
-        while at - odd[first][0] > window:
-            counts[odd[first][2]] -= 1
-            first += 1
-        total = sum(min(count, kind.cap) * kind.weight for kind, count in counts.items())
-        if total > best:
-            best, begin, end = total, odd[first][0], at
-    return best, begin, end
+    return prose[at] not in CLOSERS or closes_nothing(prose, at)
