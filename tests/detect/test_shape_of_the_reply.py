@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from builders_detect import TOOLS, call, labels, reply
 
@@ -218,3 +220,16 @@ def test_a_cut_by_the_own_limit_is_no_corruption() -> None:
     assert judge(reply("It copies the bin", finish=None)).corrupted
     cut_call = reply(None, call("get_weather", '{"city": "Os'), finish="length")
     assert not judge(cut_call).corrupted
+
+
+@pytest.mark.parametrize("end", ["`", "(", ":", " the", "|", '"so', "，", "\\frac", "[x](http"])
+@pytest.mark.parametrize("unit", ["and so, ", "A (b ", "`c` d ", '"e ', "的，"])
+def test_how_a_long_line_ends_is_told_in_linear_time(unit: str, end: str) -> None:
+    def seconds(chars: int) -> float:
+        begin = time.process_time()
+        labels(reply("It " + unit * (chars // len(unit)) + end, prompt="Say it."))
+        return time.process_time() - begin
+
+    seconds(1000)
+    # Eight times the line: what reads all of it again from each word takes over sixty times as long.
+    assert seconds(160_000) < 12 * seconds(20_000) + 0.5
