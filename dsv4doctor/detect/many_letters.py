@@ -29,6 +29,8 @@ _LAST = 0x1FFF
 def latin_suspects(texts: Sequence[str], raws: Sequence[bytes]) -> list[list[int]]:
     """For each text, the characters from which on a stretch may hold an unlikely row in Latin;
     `raws` are the texts in UTF-8."""
+    if not texts:
+        return []
     # A block of blanks before each and a whole number of blocks: no stretch holds two texts.
     padded = [b" " * _BLOCK + raw + b" " * (2 * _BLOCK - len(raw) % _BLOCK) for raw in raws]
     low = _low_of_bytes(b"".join(padded))

@@ -93,6 +93,7 @@ _COLLAPSED_NOVELTY = 0.12
 # One ideograph says as much as two letters.
 _CJK_WEIGHT = 2
 _WHOLE_SHARE = 0.95
+_NOTHING_ELSE = 1000
 # A passage of this many characters is a paragraph; a reply of nothing but three of it is a loop.
 _LONG_UNIT = 100
 # Rounds after which a line of words is a loop even where code or data may repeat.
@@ -239,6 +240,9 @@ def _is_cut_flood(period: Period, text: Text, *, asked: bool) -> bool:
 def _is_ended_flood(period: Period, text: Text) -> bool:
     """Whether the rounds with which a finished reply ends are a loop and nothing meant."""
     unit, repeats, covered = period.unit, period.repeats, period.covered
+    if len(unit) == 1 and repeats >= _NOTHING_ELSE and not text.in_call:
+        # A reply of one character; a drawing's rules have other lines.
+        return covered >= _WHOLE_SHARE * len(text.text)
     # Letters and digits in one piece are a stretch of encoded bytes, not a word.
     before = text.text[max(0, period.start - _TWO_LINES_CHARS) : period.start]
     encoded = (

@@ -14,7 +14,7 @@ from test_variants import VARIANTS
 
 from dsv4doctor.detect import hints, judge, judge_all
 from dsv4doctor.detect.hints import ALWAYS, ANY, hints_of
-from dsv4doctor.exchange import Exchange, Response, exchange_from_record
+from dsv4doctor.exchange import Exchange, Response, ToolCall, exchange_from_record
 
 # Pieces that rules begin with, ordinary ones among them.
 PIECES = (
@@ -54,6 +54,36 @@ def test_texts_of_odd_pieces_too(texts: list[list[str]]) -> None:
             for pieces in texts
         ]
     )
+
+
+CALLS: tuple[tuple[ToolCall, ...] | None, ...] = (
+    None,
+    (),
+    (ToolCall(name="f", arguments="{}"),),
+    (ToolCall(name="f", arguments=None),),
+    (ToolCall(name=None, arguments='{"n": 1}'),),
+    (ToolCall(name="f", arguments='{"s": "a </think> b"}'), ToolCall(name="f", arguments="{")),
+)
+REPLIES = st.builds(
+    Response,
+    content=st.sampled_from(
+        (None, "", " ", [], 7, {"a": 1}, "Done.", "\ud800", [{"text": "<｜DSML｜"}])
+    ),
+    reasoning_content=st.sampled_from((None, "", "The user wants it.", 3)),
+    tool_calls=st.sampled_from(CALLS),
+    finish_reason=st.sampled_from((None, "stop", "length", "tool_calls", "abort")),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(REPLIES, min_size=2, max_size=5), st.sampled_from((None, "", "Go on.")))
+def test_replies_of_any_shape_too(replies: list[Response], prompt: str | None) -> None:
+    _same_in_a_batch([Exchange(response=reply, prompt=prompt) for reply in replies])
+
+
+def test_replies_without_any_text_too() -> None:
+    for calls in CALLS[:4]:
+        _same_in_a_batch([Exchange(response=Response(tool_calls=calls))] * 2)
 
 
 def test_pieces_in_running_text_too() -> None:
