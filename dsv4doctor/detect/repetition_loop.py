@@ -240,9 +240,9 @@ def _is_cut_flood(period: Period, text: Text, *, asked: bool) -> bool:
 def _is_ended_flood(period: Period, text: Text) -> bool:
     """Whether the rounds with which a finished reply ends are a loop and nothing meant."""
     unit, repeats, covered = period.unit, period.repeats, period.covered
-    if len(unit) == 1 and repeats >= _NOTHING_ELSE and not text.in_call:
-        # A reply of one character; a drawing's rules have other lines.
-        return covered >= _WHOLE_SHARE * len(text.text)
+    whole = covered >= _WHOLE_SHARE * len(text.text)
+    if whole and len(unit) == 1 and repeats >= _NOTHING_ELSE and not text.in_call:
+        return True
     # Letters and digits in one piece are a stretch of encoded bytes, not a word.
     before = text.text[max(0, period.start - _TWO_LINES_CHARS) : period.start]
     encoded = (
@@ -267,7 +267,7 @@ def _is_ended_flood(period: Period, text: Text) -> bool:
         # Of lines of a log, of markup and of options some are the same.
         if _is_notation(unit) or _COLUMN_GAP in unit.strip():
             return False
-        if len(unit) >= _LONG_UNIT and covered >= _WHOLE_SHARE * len(text.text):
+        if len(unit) >= _LONG_UNIT and whole:
             return repeats >= 3
         # Catalogues and logs say a line four times.
         return repeats >= (5 if "\n" in unit else 4) and len(unit) >= 60
