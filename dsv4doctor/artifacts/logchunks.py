@@ -14,6 +14,8 @@ _BASE_KEYS = (
     "system_fingerprint", "session", "turn", "rid", "request_id", "custom_id", "trace_id",
 )  # fmt: skip
 
+_SCALARS = (str, int, float)
+
 
 def is_chunk(value: Any) -> bool:
     """True for one piece of a streamed reply."""
@@ -55,7 +57,7 @@ class ChunkAssembler:
                 continue
             place = choice.get("index")
             index = place if isinstance(place, int) else 0
-            key = (chunk.get("id"), index)
+            key = (_known_id(chunk), index)
             record = self._open.setdefault(key, {**base_of(chunk), "response": _blank()})
             delta = choice.get("delta")
             _merge(record["response"], delta if isinstance(delta, Mapping) else {})
@@ -100,8 +102,9 @@ def _merge_call(calls: dict[Any, Record], piece: Mapping[str, Any]) -> None:
     key: Any = place if isinstance(place, int) else len(calls)
     call = calls.get(key)
     # SGLang has sent a second call under the first one's index: a new id is a new call.
-    if call is not None and piece.get("id") and call["id"] not in (None, piece["id"]):
-        key = (key, piece["id"])
+    name = _known_id(piece)
+    if call is not None and name and call["id"] not in (None, name):
+        key = (key, name)
         call = calls.get(key)
     if call is None:
         call = calls[key] = {
@@ -126,9 +129,15 @@ def _closed(call: Record) -> Record:
     return {"id": call["id"], "type": call["type"], "index": call["index"], "function": function}
 
 
+def _known_id(value: Mapping[str, Any]) -> str | int | None:
+    """The id, if it is one: a list or an object tells nothing apart."""
+    name = value.get("id")
+    return name if isinstance(name, str | int) else None
+
+
 def base_of(value: Mapping[str, Any]) -> Record:
-    """Who, when and where, as far as an entry says it at its top level."""
-    found = {key: value[key] for key in _BASE_KEYS if value.get(key) is not None}
+    """Who, when and where, as far as an entry says it in texts and numbers at its top level."""
+    found = {key: value[key] for key in _BASE_KEYS if isinstance(value.get(key), _SCALARS)}
     if "id" not in found:
         for key in ("custom_id", "request_id", "rid", "trace_id"):
             if key in found:

@@ -186,9 +186,9 @@ def _anthropic(
         if not isinstance(part, Mapping):
             continue
         if part.get("type") == "text":
-            texts.append(str(part.get("text", "")))
+            texts.append(_text(part.get("text")))
         elif part.get("type") == "thinking":
-            thoughts.append(str(part.get("thinking", "")))
+            thoughts.append(_text(part.get("thinking")))
         elif part.get("type") == "tool_use":
             arguments = json.dumps(part.get("input"), ensure_ascii=False)
             function = {"name": part.get("name"), "arguments": arguments}
@@ -205,6 +205,10 @@ def _anthropic(
             "finish_reason": _STOP_REASONS.get(reason, reason) if isinstance(reason, str) else None,
         },
     }
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _asked(request: Mapping[str, Any]) -> Record:

@@ -107,8 +107,9 @@ def _sglang(line: str) -> Record | None:
             return None
         try:
             out = ast.literal_eval(literal)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            # A cut text is no literal: two strings with dots between them.
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            # A cut text is no literal: two strings with dots between them. A type is wrong where
+            # a list is a key.
             continue
         if isinstance(out, Mapping) and "meta_info" in out:
             asked = line[: found.start()]

@@ -27,6 +27,7 @@ from dsv4doctor.label import FAILURES, Judgement, Label
 
 _SSE_FIELD = re.compile(rb"^(?:data|event|id|retry)?:")
 _MAX_ID = 200
+_TOO_DEEP = "nested too deeply"
 # Objects made between two looks for garbage cycles.
 _COLLECT_EVERY = 20_000
 _THINK_START, _THINK_END = "<think>", "</think>"
@@ -131,9 +132,13 @@ class LineReader:
             if record is not None:
                 self._found.append((record, line.number))
             return
-        before = len(self._found)
-        self._found.extend((record, line.number) for record in records_in(value))
-        if len(self._found) == before:
+        try:
+            records = list(records_in(value))
+        except RecursionError:
+            self._unreadable(line.number, _TOO_DEEP)
+            return
+        self._found.extend((record, line.number) for record in records)
+        if not records:
             self._unreadable(line.number, "holds no response of a known form")
 
     def _log_line(self, line: Line) -> None:
@@ -153,11 +158,24 @@ class LineReader:
     def _outcomes(self) -> list[Outcome]:
         """Everything found since, judged."""
         found, self._found = self._found, []
-        reads = [
-            (with_response(item[0]), item[1]) for item in found if not isinstance(item, Unreadable)
-        ]
-        judged = iter(map(self._judged, reads, judgements_of([record for record, _ in reads])))
+        judged = iter(self._judge([item for item in found if not isinstance(item, Unreadable)]))
         return [item if isinstance(item, Unreadable) else next(judged) for item in found]
+
+    def _judge(self, reads: Sequence[_Read]) -> list[Outcome]:
+        """An outcome for each record. One that a detector fails on must not cost the others: it
+        is found by judging each alone, and named with what went wrong."""
+        try:
+            whole = [(with_response(record), number) for record, number in reads]
+            judgements = judgements_of([record for record, _ in whole])
+            return list(map(self._judged, whole, judgements))
+        except Exception as error:
+            if len(reads) > 1:
+                return [outcome for read in reads for outcome in self._judge([read])]
+            reason = f"{type(error).__name__}: {str(error)[:80]}"
+            problem = f"could not be judged, a bug in dsv4doctor ({reason})"
+            if isinstance(error, RecursionError):
+                problem = _TOO_DEEP
+            return [Unreadable(source=self._source, line=reads[0][1], problem=problem)]
 
     def _judged(self, read: _Read, judgement: Judgement) -> Judged:
         record, number = read
@@ -192,7 +210,9 @@ def _failure_of(record: Mapping[str, Any]) -> Judgement | None:
     if failure is None or not isinstance(failure, Mapping):
         return None
     kind = failure.get("kind")
-    return Judgement(primary=Label(kind) if kind in set(FAILURES) else Label.PROTOCOL_ERROR)
+    if isinstance(kind, str) and kind in set(FAILURES):
+        return Judgement(primary=Label(kind))
+    return Judgement(primary=Label.PROTOCOL_ERROR)
 
 
 def with_response(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -237,14 +257,15 @@ _TIME_KEYS = (
     "time", "timestamp", "ts", "@timestamp", "created", "created_at", "start_time", "startTime",
     "sent_unix",
 )  # fmt: skip
+_TIMES = (str, int, float)
 _HOST_KEYS = ("host", "hostname", "server", "backend", "node", "base_url", "system_fingerprint")
 _ALIASES = {"time": _TIME_KEYS, "host": _HOST_KEYS, "model": ("model", "served_model_name")}
 
 
 def time_of(record: Mapping[str, Any]) -> Any:
-    """When the record says it happened, in whatever form it says it; None if it does not."""
+    """When the record says it happened, as the number or text it is; None if it does not."""
     for key in _TIME_KEYS:
-        if (value := record.get(key)) is not None:
+        if isinstance(value := record.get(key), _TIMES):
             return value
     return None
 

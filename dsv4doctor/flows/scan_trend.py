@@ -45,7 +45,10 @@ def unix_of(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        seconds = float(value)
+        try:
+            seconds = float(value)
+        except OverflowError:  # an integer of 310 digits or more
+            return None
         if not math.isfinite(seconds) or seconds <= 0:
             return None
         while seconds >= _MILLISECONDS:
