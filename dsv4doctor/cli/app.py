@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -16,7 +15,8 @@ from typer.exceptions import TyperException
 
 from dsv4doctor import __version__
 from dsv4doctor.cli.early import interrupt_as_usual
-from dsv4doctor.cli.failing import PROGRAM, Failing, drop_stdout
+from dsv4doctor.cli.failing import PROGRAM, Failing
+from dsv4doctor.cli.streams import make_streams_safe
 from dsv4doctor.errors import DoctorError, Interrupted
 
 
@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the contract's code; never returns."""
     # A supervisor's SIGTERM gets the orderly end that Ctrl-C gets.
     signal.signal(signal.SIGTERM, _interrupt)
-    _make_streams_safe()
+    make_streams_safe()
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     failing = Failing(words, COMMANDS)
     try:
@@ -152,12 +152,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             failing.tell(message, _usage_hint(error), exit_code=code)
     except (KeyboardInterrupt, typer.Abort):
         code = failing.tell_interrupted()
-    except BrokenPipeError:
-        code = _leave_closed_pipe()
     except SystemExit as end:
-        # typer's own answer to a closed pipe is to wrap stdout and exit with 1.
-        is_pipe = type(sys.stdout).__name__ == "PacifyFlushWrapper"
-        code = _leave_closed_pipe() if is_pipe else end.code
+        code = end.code
     except OSError as error:
         code = failing.tell_os_error(error)
     except Exception:
@@ -165,27 +161,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(code or 0)
 
 
-def _make_streams_safe() -> None:
-    """Closed streams become the null device; characters that a terminal lacks become escapes."""
-    if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  # lives as long as we
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # lives as long as we
-            setattr(sys, name, stream)
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def _interrupt(_signum: int, _frame: Any) -> None:
     raise KeyboardInterrupt
-
-
-def _leave_closed_pipe() -> int:
-    """The reader (`| head`) went away: not an error."""
-    drop_stdout()
-    return 0
 
 
 def _usage_hint(error: TyperException) -> str:

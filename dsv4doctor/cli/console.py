@@ -36,12 +36,7 @@ def stdout_console(*, no_color: bool = False) -> Console:
     """
     from rich.console import Console
 
-    class ResultConsole(Console):
-        def on_broken_pipe(self) -> None:
-            """Let `main` answer it: rich's own answer is exit code 1, as if there were findings."""
-            raise BrokenPipeError
-
-    console = ResultConsole(
+    console = Console(
         no_color=no_color or None, highlight=False, soft_wrap=False, width=result_width()
     )
     if console.width < 1:

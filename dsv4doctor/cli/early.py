@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType
 
 # What `sys.argv[0]` is while this is imported: the script, or `python -m dsv4doctor`.
@@ -33,5 +34,6 @@ def interrupt_as_usual() -> None:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    os.write(2, b"dsv4doctor: interrupted\n")
+    with suppress(OSError):  # nobody is left to tell
+        os.write(2, b"dsv4doctor: interrupted\n")
     os._exit(_INTERRUPTED)

@@ -7,11 +7,11 @@ The document is the contract's envelope with nothing found; its `command` member
 from __future__ import annotations
 
 import errno
-import os
 import sys
 import traceback
 from collections.abc import Collection, Sequence
 
+from dsv4doctor.cli.streams import discard
 from dsv4doctor.errors import (
     COULD_NOT_RUN,
     EXIT_BUG,
@@ -20,8 +20,9 @@ from dsv4doctor.errors import (
     EXIT_USAGE,
 )
 
-# What writing to a full or failing device behind `>` raises; it is no bug and no finding.
-OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
+# What writing to a full or failing device or pipe raises; it is no bug and no finding. (A standard
+# stream whose reader has gone raises nothing: `streams`.)
+OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EPIPE})
 PROGRAM = "dsv4doctor"
 VERDICTS = {
     EXIT_USAGE: "usage",
@@ -61,7 +62,7 @@ class Failing:
         """An output that takes no more; any other is a bug."""
         if error.errno not in OUTPUT_ERRORS:
             return self.tell_bug()
-        drop_stdout()
+        discard(sys.stdout.fileno())
         return self.tell(
             f"the output cannot be written: {error.strerror}",
             "free space, or name another output",
@@ -96,9 +97,4 @@ class Failing:
         try:
             output.emit_json(self._command, VERDICTS.get(exit_code, "failed"), exit_code, (), body)
         except OSError:  # stdout is what failed
-            drop_stdout()
-
-
-def drop_stdout() -> None:
-    """What is still to be written there goes nowhere: the interpreter's last flush stays quiet."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard(sys.stdout.fileno())

@@ -68,7 +68,7 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     # `early` answers Ctrl-C while these are imported, `failing` what goes wrong.
-    names = ("early", "failing", "app")
+    names = ("early", "streams", "failing", "app")
     assert done.stdout.splitlines()[-1] == str([f"dsv4doctor.cli.{name}" for name in names])
 
 
