@@ -51,7 +51,7 @@ def _from_object(value: Mapping[str, Any]) -> Iterator[Record]:
     if "choices" in value:
         yield from _from_reply(value, {}, value)
         return
-    if value.get("type") == "message" and isinstance(value.get("content"), list):
+    if _is_anthropic(value):
         yield _anthropic(value, {}, value)
         return
     if "text" in value and isinstance(value.get("meta_info"), Mapping):
@@ -72,8 +72,20 @@ def _from_object(value: Mapping[str, Any]) -> Iterator[Record]:
 def _is_contract_record(value: Mapping[str, Any]) -> bool:
     reply = value.get("response")
     if type(reply) is dict or isinstance(reply, Mapping):
-        return bool(_REPLY_MEMBERS & reply.keys()) and "choices" not in reply
+        return bool(_REPLY_MEMBERS & reply.keys()) and not _is_body_of_another(reply)
     return "response" in value and isinstance(value.get("failure"), Mapping)
+
+
+def _is_body_of_another(reply: Mapping[str, Any]) -> bool:
+    """True for a gateway's `response` that only shares a member's name with the contract's: a
+    reply in OpenAI's or Anthropic's form, or a capture that keeps its body in `content`."""
+    if "choices" in reply or _is_anthropic(reply):
+        return True
+    return isinstance(reply.get("content"), Mapping) and "finish_reason" not in reply
+
+
+def _is_anthropic(reply: Mapping[str, Any]) -> bool:
+    return reply.get("type") == "message" and isinstance(reply.get("content"), list)
 
 
 def _request_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -133,7 +145,7 @@ def _from_any_reply(
         return
     if "choices" in reply:
         yield from _from_reply(reply, request, entry)
-    elif reply.get("type") == "message" and isinstance(reply.get("content"), list):
+    elif _is_anthropic(reply):
         yield _anthropic(reply, request, entry)
     elif "text" in reply and isinstance(reply.get("meta_info"), Mapping):
         yield _native(reply, request, entry)

@@ -8,10 +8,29 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 from scan_runs import GOOD_BLOCK, LEAK, chat, record, scan, scan_json, sse, write_lines
+
+
+def anthropic_entry(text: str, stop: str | None = "end_turn") -> dict[str, Any]:
+    asked = {
+        "model": "m",
+        "max_tokens": 1024,
+        "messages": [{"role": "user", "content": "What is two and two?"}],
+    }
+    reply = {
+        "id": "a",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "stop_reason": stop,
+        "usage": {},
+    }
+    return {"request": asked, "response": {**reply, "content": [{"type": "text", "text": text}]}}
+
 
 FORMS: dict[str, tuple[str, list[str]]] = {
     "chat completion": (json.dumps(chat(LEAK)), ["dsml_leak"]),
@@ -56,6 +75,28 @@ FORMS: dict[str, tuple[str, list[str]]] = {
     ),
     "anthropic message": (
         json.dumps({"type": "message", "content": [{"type": "text", "text": LEAK}], "stop_reason": "end_turn"}),
+        ["dsml_leak"],
+    ),
+    "anthropic message in a gateway entry": (
+        json.dumps(anthropic_entry("The answer is four.")) + "\n" + json.dumps(anthropic_entry(LEAK)),
+        ["clean", "dsml_leak"],
+    ),
+    "anthropic message beside its messages": (
+        json.dumps({**anthropic_entry("Four.")["request"], "response": anthropic_entry("Four.")["response"]})
+        + "\n" + json.dumps({**anthropic_entry("")["request"], "response": anthropic_entry(LEAK)["response"]}),
+        ["clean", "dsml_leak"],
+    ),
+    "anthropic message in a string": (
+        json.dumps({**anthropic_entry(""), "response": json.dumps(anthropic_entry("Four.")["response"])}), ["clean"],
+    ),
+    "anthropic message, cut": (
+        json.dumps(anthropic_entry("The answer is", stop=None)), ["truncated"],
+    ),
+    "own record with parts for its content": (
+        json.dumps({"response": {"content": [{"type": "text", "text": "Fine."}], "finish_reason": "stop"}}), ["clean"],
+    ),
+    "capture with its body in the content": (
+        json.dumps({"request": {"messages": []}, "response": {"status": 200, "content": {"text": json.dumps(chat(LEAK))}}}),
         ["dsml_leak"],
     ),
     "event stream": (sse({"role": "assistant"}, {"content": "<｜DS"}, {"content": "ML｜tool_calls>"}), ["dsml_leak"]),
