@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from dsv4doctor.flows.scan_records import (
     batches,
     begin_worker,
     few_collections,
+    hangs_together,
     judge_lines,
     no_idle_threads,
 )
@@ -36,7 +38,6 @@ _HAND_OVER_LINES = 2000
 # Batches under way a worker; bounds the memory whatever the log's size.
 _AHEAD = 3
 _UPDATE_S = 0.2
-_HEAD = b"{"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,21 +193,26 @@ def _outcomes(
     if pool is None:
         yield from _in_order(source, lines, plan)
         return
-    first = next(lines, None)
-    if first is None:
-        return
-    lines = _chain(first, lines)
-    if not first.raw.lstrip().startswith(_HEAD) or b'"chat.completion.chunk"' in first.raw[:2000]:
-        # Streams and log text hang together from line to line: they stay in this process.
-        yield from _in_order(source, lines, plan)
-        return
+    hanging: list[Line] = []
     waiting: deque[Future[list[Outcome]]] = deque()
-    for batch in batches(lines, _HAND_OVER_BYTES, _HAND_OVER_LINES):
+    for batch in batches(_alone(lines, hanging), _HAND_OVER_BYTES, _HAND_OVER_LINES):
         waiting.append(pool.submit(judge_lines, source.name, batch, plan.group_by))
         if len(waiting) > _AHEAD * plan.jobs:
             yield from waiting.popleft().result()
     while waiting:
         yield from waiting.popleft().result()
+    if hanging:
+        yield from _in_order(source, chain(hanging, lines), plan)
+
+
+def _alone(lines: Iterator[Line], hanging: list[Line]) -> Iterator[Line]:
+    """The lines before the first stream or log line; that one is put into `hanging`. From there on
+    lines hang together, and only one process knows what came before."""
+    for line in lines:
+        if hangs_together(line):
+            hanging.append(line)
+            return
+        yield line
 
 
 def _in_order(source: Source, lines: Iterator[Line], plan: ScanPlan) -> Iterator[Outcome]:
@@ -233,11 +239,6 @@ def _in_order(source: Source, lines: Iterator[Line], plan: ScanPlan) -> Iterator
             batch, held, begun = [], 0, time.monotonic()
     yield from reader.judge(batch)
     yield from reader.finish(number)
-
-
-def _chain(first: Line, rest: Iterator[Line]) -> Iterator[Line]:
-    yield first
-    yield from rest
 
 
 def _record(judged: Judged) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from dsv4doctor.exchange import exchange_from_record
 from dsv4doctor.label import FAILURES, Judgement, Label
 
 _SSE_FIELD = re.compile(rb"^(?:data|event|id|retry)?:")
+# Without either, an object is no piece of a stream; looked for before anything is decoded.
+_CHUNK_MARKS = (b'"delta"', b'"chat.completion.chunk"')
 _MAX_ID = 200
 _TOO_DEEP = "nested too deeply"
 # Objects made between two looks for garbage cycles.
@@ -89,6 +91,11 @@ class LineReader:
         """The streams that were still open when the source ended."""
         self._close_streams(number)
         return self._outcomes()
+
+    def is_changed_by(self, line: Line) -> bool:
+        """True if later lines are read otherwise for this line of a fresh source."""
+        self._feed(line)
+        return self._is_log or not self._assembler.is_empty
 
     def _feed(self, line: Line) -> None:
         if line.problem is not None:
@@ -315,6 +322,16 @@ def few_collections() -> None:
 def no_idle_threads() -> None:
     """Keep numpy, which is not loaded yet, from starting threads for algebra: they wait busily."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def hangs_together(line: Line) -> bool:
+    """True for a line that others hang on: a piece of a stream, or a logger's line, after which
+    other lines are read otherwise."""
+    raw = line.raw
+    if raw[:1] == b"{" and not any(mark in raw for mark in _CHUNK_MARKS):
+        return False
+    reader = LineReader("")
+    return reader.is_changed_by(line)
 
 
 def begin_worker() -> None:
