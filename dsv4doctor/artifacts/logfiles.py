@@ -63,6 +63,15 @@ class Source:
         except OSError as error:
             self.problem = _reason(error)
 
+    def is_at(self, path: Path) -> bool:
+        """True if this is the file at `path`, under whatever name, standard input included."""
+        try:
+            if self._stream is not None:
+                return os.path.samestat(os.fstat(self._stream.fileno()), path.stat())
+            return path.samefile(self.name)
+        except (OSError, ValueError):
+            return False
+
     def _open(self) -> IO[bytes]:
         if self._stream is not None:
             return self._stream

@@ -118,6 +118,8 @@ def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
         raise UsageError(
             _nothing(sources), "name log files, a quoted glob, or - for standard input"
         )
+    if plan.output is not None:
+        _refuse_overwriting(readable, plan.output)
     tally = Tally(group_by=plan.group_by)
     few_collections()
     no_idle_threads()
@@ -146,6 +148,15 @@ def run_scan(plan: ScanPlan, progress: Progress | None = None) -> ScanResult:
         if len(broken) == len(sources):
             raise UsageError(_nothing(sources), "is it a log of requests and responses?")
     return _result(plan, sources, keeper)
+
+
+def _refuse_overwriting(sources: Sequence[Source], output: Path) -> None:
+    for source in sources:
+        if source.is_at(output):
+            raise UsageError(
+                f"--output {output} is a log to scan ({source.name}), and would overwrite it",
+                "give another --output, or a glob that does not match it",
+            )
 
 
 def _read_all(
