@@ -78,12 +78,14 @@ class CommandGroup(TyperGroup):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
+        from dsv4doctor.cli.empty_values import refusing_empty_values
+
         target = getattr(importlib.import_module(f"dsv4doctor.cli.{entry.module}"), entry.attribute)
         if isinstance(target, typer.Typer):
-            return typer.main.get_group(target)
+            return refusing_empty_values(typer.main.get_group(target))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(cmd_name)(target)
-        return typer.main.get_command(alone)
+        return refusing_empty_values(typer.main.get_command(alone))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; Ctrl-C that it did not answer itself is told, not swallowed."""

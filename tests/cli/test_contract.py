@@ -101,6 +101,57 @@ def test_a_number_that_is_none_is_code_2_and_named(
             assert flag in err
 
 
+def takers_of(words: tuple[str, ...]) -> list[str]:
+    """The flags that take a value, by their first spelling."""
+    options = [each for each in command_of(words).params if each.param_type_name == "option"]
+    return [each.opts[0] for each in options if not each.is_flag and not each.count]
+
+
+MAY_BE_EMPTY = {"--api-key", "--remote-prefix"}  # no key, no prefix: it says what it does
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_value_that_is_empty_is_code_2_and_named(
+    words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    flags = [flag for flag in takers_of(words) if flag not in MAY_BE_EMPTY]
+    lines = [(flag, (f"{flag}=",)) for flag in flags] + [(flag, (flag, " \t")) for flag in flags]
+    if any(each.param_type_name == "argument" for each in command_of(words).params):
+        lines.append(("", ("",)))
+    for flag, line in lines:
+        assert run(*words, *line) == 2, line
+        out, err = capfd.readouterr()
+        assert out == ""
+        said, step = err.splitlines()
+        assert said.startswith(f"dsv4doctor: {flag}")
+        assert said.endswith(" is empty")
+        assert step.startswith("  try: ")
+
+
+def test_every_command_that_takes_a_server_refuses_an_empty_one(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takers = [words for words in COMMANDS if "--base-url" in takers_of(words)]
+    assert {words[0] for words in takers} == {
+        "ab", "audit", "bench", "checksum", "diagnose", "repro", "size", "watch",
+    }  # fmt: skip
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    for words in takers:
+        assert run(*words, "--base-url", "") == 2, words
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert err.splitlines()[0] == "dsv4doctor: --base-url is empty"
+
+
+@pytest.mark.parametrize("flag", sorted(MAY_BE_EMPTY))
+def test_what_may_be_empty_is_taken(flag: str, capfd: pytest.CaptureFixture[str]) -> None:
+    takers = [words for words in COMMANDS if flag in takers_of(words)]
+    assert takers
+    for words in takers:
+        assert run(*words, flag, "", "--no-such-flag") == 2
+        assert "No such option" in capfd.readouterr().err
+
+
 def document_of(text: str) -> dict[str, Any]:
     """The one document there is: a second would be extra data."""
     assert text.count("\n") == 1
