@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import io
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ class Source:
     size: int | None = None
     bytes_read: int = 0
     problem: str | None = None
+    # Which file it is, whatever its name: device and number.
+    place: tuple[int, int] | None = None
     _stream: IO[bytes] | None = field(default=None, repr=False)
 
     def lines(self) -> Iterator[Line]:
@@ -98,11 +101,15 @@ class Source:
 
 
 def open_sources(names: Iterable[str]) -> list[Source]:
-    """A source for every name, globs expanded; what cannot be read carries its reason."""
+    """A source for every file that the names stand for, globs expanded; what cannot be read
+    carries its reason. A file that is named again, or by another name, is read once."""
     sources: list[Source] = []
-    for name in names:
+    for name in dict.fromkeys(names):
         if name == STDIN:
             sources.append(Source(name="<stdin>", _stream=sys.stdin.buffer))
+            continue
+        if not name:
+            sources.append(Source(name="''", problem="is an empty name (a variable not set?)"))
             continue
         matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else [name]
         if Path(name).exists():
@@ -110,7 +117,16 @@ def open_sources(names: Iterable[str]) -> list[Source]:
         if not matches:
             sources.append(Source(name=name, problem="matches no file"))
         sources.extend(_source(match) for match in matches)
-    return sources
+    return list(_each_once(sources))
+
+
+def _each_once(sources: Iterable[Source]) -> Iterator[Source]:
+    seen: set[tuple[int, int] | str] = set()
+    for source in sources:
+        known = source.place or source.name
+        if known not in seen:
+            seen.add(known)
+            yield source
 
 
 def _source(name: str) -> Source:
@@ -122,7 +138,9 @@ def _source(name: str) -> Source:
     if path.is_dir():
         return Source(name=name, problem="is a directory, not a file; name its files or a glob")
     # A pipe or a device has no size worth showing.
-    return Source(name=name, size=status.st_size if path.is_file() else None)
+    if not stat.S_ISREG(status.st_mode):
+        return Source(name=name)
+    return Source(name=name, size=status.st_size, place=(status.st_dev, status.st_ino))
 
 
 def _unpacked(packed: IO[bytes]) -> IO[bytes] | None:

@@ -73,6 +73,7 @@ def test_a_label_that_is_no_corruption_is_code_0_unless_asked(tmp_path: Path) ->
     [
         ["gone.jsonl"],
         ["."],
+        [""],
         ["*.nothing"],
         ["a.jsonl", "--output", "x.xls"],
         ["a.jsonl", "--jobs", "0"],
@@ -166,6 +167,11 @@ def test_standard_input_is_announced_where_nobody_named_it(tmp_path: Path) -> No
         True,
     )
     assert b"standard input" not in scan("-", stdin=line).stderr
+
+
+def test_standard_input_named_twice_is_read_once() -> None:
+    line = json.dumps(record("Fine.")).encode()
+    assert scan_json("-", "-", stdin=line, code=0)["scan"]["totals"]["records"] == 1
 
 
 def test_an_output_that_cannot_be_written_is_code_3(tmp_path: Path) -> None:
