@@ -148,10 +148,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except DoctorError as error:
         code = failing.tell(str(error), error.hint, exit_code=error.exit_code)
     except TyperException as error:
-        message = error.format_message()
-        code = error.exit_code
-        if message:  # without a subcommand the help was printed, and there is nothing to add
-            failing.tell(message, _usage_hint(error), exit_code=code)
+        code = failing.tell(error.format_message(), _usage_hint(error), exit_code=error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         code = failing.tell_interrupted()
     except SystemExit as end:

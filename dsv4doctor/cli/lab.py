@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from dsv4doctor.flows.lab_replay import Outcome
 
 app = typer.Typer(
-    no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -14,7 +14,6 @@ app = typer.Typer(
     help="Put the plugin that follows index-K's bytes inside SGLang on hosts, ask it, take it "
     "away. Example: dsv4doctor probe install --ssh-host gpu7",
     rich_markup_mode=None,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

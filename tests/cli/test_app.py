@@ -79,6 +79,8 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
         (("repro", "--sessions", "many"), "--sessions"),
         (("repro", "--nope"), "--nope"),
         (("nope",), "nope"),
+        (("lab",), "Missing command"),
+        (("probe",), "dsv4doctor probe --help"),
         (("repro", "--scenario", "tool-cals"), "tool-calls"),
         (("repro", "--base-url", "ftp://h"), "ftp"),
         (("repro", "--base-url", "h:1", "--lab-hicache", "off"), "--lab-*"),
