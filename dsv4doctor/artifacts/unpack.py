@@ -9,7 +9,8 @@ from typing import IO, Any
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _GZIP_WINDOW = 31  # zlib's largest window, plus 16 for gzip's header
-_READ_BYTES = 1 << 18
+# What is lost at most where a zstd frame goes bad that began earlier: its decoder has no copy.
+_READ_BYTES = {GZIP_MAGIC: 1 << 18, ZSTD_MAGIC: 1 << 14}
 
 
 class Unpacker(io.RawIOBase):
@@ -23,6 +24,7 @@ class Unpacker(io.RawIOBase):
         self._packed = packed
         self._magic = magic
         self._decoder = _decoder(magic)
+        self._is_fresh = True
         self._ready = b""
         self._is_over = False
         self.problem: str | None = None
@@ -39,25 +41,50 @@ class Unpacker(io.RawIOBase):
         return count
 
     def _unpack_more(self) -> None:
-        data = self._packed.read(_READ_BYTES)
+        data = self._packed.read(_READ_BYTES[self._magic])
         if not data:
             self._is_over = True
             if not self._decoder.eof:
                 self.problem = "breaks off; what was there was read"
             return
         parts = []
+        spare = None
         try:
             while data:
                 if self._decoder.eof:
                     self._decoder = _decoder(self._magic)
+                    self._is_fresh = True
+                spare = self._spare()
                 parts.append(self._decoder.decompress(data))
+                self._is_fresh = False
                 data = self._decoder.unused_data if self._decoder.eof else b""
         except Exception as error:
             if not _is_bad_data(error):
                 raise
+            if spare is not None:
+                parts.append(_before_damage(spare, data))
             self._is_over = True
             self.problem = f"is broken inside ({error}); what came before was read"
         self._ready = b"".join(parts)
+
+    def _spare(self) -> Any:
+        """A decoder that stands where this one does; None where there is no telling."""
+        if self._magic == GZIP_MAGIC:
+            return self._decoder.copy()
+        return _decoder(self._magic) if self._is_fresh else None
+
+
+def _before_damage(decoder: Any, data: bytes) -> bytes:
+    """What `data` unpacks to before it goes bad. A decoder that fails keeps what it had unpacked in
+    that call, which of a wrong checksum at the end is all; so it is given a byte at a time."""
+    parts = []
+    try:
+        for at in range(len(data)):
+            parts.append(decoder.decompress(data[at : at + 1]))
+    except Exception as error:
+        if not _is_bad_data(error):
+            raise
+    return b"".join(parts)
 
 
 def _decoder(magic: bytes) -> Any:

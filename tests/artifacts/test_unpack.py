@@ -44,3 +44,30 @@ def test_damage_inside_is_told(magic: bytes) -> None:
     plain, problem = _read(bytes(packed), magic)
     assert problem or plain != PLAIN
     assert len(plain) < 2 * len(PLAIN)
+
+
+@pytest.mark.parametrize("lines", [50, 5_000, 20_000])
+def test_a_wrong_checksum_costs_no_byte_that_unpacks(lines: int) -> None:
+    plain = b"".join(PLAIN.splitlines(keepends=True)[:lines])
+    packed = bytearray(gzip.compress(plain))
+    packed[-6] ^= 0xFF
+    for before in (b"", b"first\n"):
+        member = gzip.compress(before) if before else b""
+        read, problem = _read(member + bytes(packed), GZIP_MAGIC)
+        assert read == before + plain
+        assert problem is not None
+        assert "is broken inside" in problem
+
+
+def test_a_wrong_checksum_of_a_frame_costs_no_byte_that_unpacks() -> None:
+    packed = bytearray(zstandard.ZstdCompressor(write_checksum=True).compress(PLAIN[:9_000]))
+    packed[-2] ^= 0xFF
+    read, problem = _read(zstandard.compress(b"first\n") + bytes(packed), ZSTD_MAGIC)
+    assert read == b"first\n" + PLAIN[:9_000]
+    assert problem is not None
+
+
+def test_what_follows_a_member_and_is_none_is_told() -> None:
+    read, problem = _read(gzip.compress(PLAIN) + b"no member", GZIP_MAGIC)
+    assert read == PLAIN
+    assert problem is not None
