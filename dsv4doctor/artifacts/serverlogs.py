@@ -45,6 +45,7 @@ _CALL_NAME = re.compile(r"(?:, )?([^\s(){}\"]{0,128})\(")
 _USER, _ASSISTANT, _THINK = "<｜User｜>", "<｜Assistant｜>", "<think>"
 # SGLang's JSON form shows a long string as two halves of 1,024 characters around this.
 _CUT_MARK, _CUT_HALF = "...", 1024
+# A literal of many numbers takes a hundred times its length while it is read.
 _MAX_LITERAL = 4_000_000
 # A prompt may quote `out={` itself; further tries than this are somebody's joke.
 _MAX_TRIES = 8
@@ -99,12 +100,20 @@ def _is_halved(text: str) -> bool:
     )
 
 
+def is_too_long(line: str) -> bool:
+    """True for the line of a finished request that is longer than what is read of one."""
+    if len(line) <= _MAX_LITERAL or "Finish: obj=" not in line:
+        return False
+    out = _OUT.search(line)
+    return out is not None and len(line) - out.end() > _MAX_LITERAL
+
+
 def _sglang(line: str) -> Record | None:
     # Of all that look like it, the reply is the one whose braces close with the line.
     for found, _ in zip(_OUT.finditer(line), range(_MAX_TRIES), strict=False):
         literal = line[found.end() :].rstrip()
         if len(literal) > _MAX_LITERAL:
-            return None
+            continue
         try:
             out = ast.literal_eval(literal)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

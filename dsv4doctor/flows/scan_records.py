@@ -16,6 +16,7 @@ from dsv4doctor.artifacts.logfiles import Line
 from dsv4doctor.artifacts.logformats import records_in
 from dsv4doctor.artifacts.serverlogs import (
     is_event,
+    is_too_long,
     looks_like_log,
     record_of_event,
     record_of_line,
@@ -26,6 +27,9 @@ from dsv4doctor.exchange import exchange_from_record
 from dsv4doctor.label import FAILURES, Judgement, Label
 
 _SSE_FIELD = re.compile(rb"^(?:data|event|id|retry)?:")
+# The first events of a stream of Anthropic's messages and of OpenAI's responses, which are not
+# read.
+_OTHER_STREAM = re.compile(rb"event: ?(?:message_start|response\.created)\b")
 # Without either, an object is no piece of a stream; looked for before anything is decoded.
 _CHUNK_MARKS = (b'"delta"', b'"chat.completion.chunk"')
 _MAX_ID = 200
@@ -111,6 +115,10 @@ class LineReader:
             self._json(line)
         elif _SSE_FIELD.match(raw):
             self._is_log = True
+            if _OTHER_STREAM.match(raw):
+                self._unreadable(
+                    line.number, "begins an event stream of another form than OpenAI's"
+                )
             if self._assembler.feed_line(raw.decode("utf-8", "replace")):
                 self._close_streams(line.number)
         else:
@@ -154,6 +162,9 @@ class LineReader:
         if record is not None:
             self._is_log = True
             self._found.append((record, line.number))
+        elif is_too_long(text):
+            self._is_log = True
+            self._unreadable(line.number, "a server's line whose reply is too long to be read")
         elif looks_like_log(text):
             self._is_log = True
         elif not self._is_log and not _is_http_head(text):

@@ -114,3 +114,52 @@ def test_a_record_that_a_detector_fails_on_is_named_and_costs_no_other(
     (named,) = told["unreadable"]
     assert named["where"].endswith(":2")
     assert "ValueError: no such thing" in named["problem"]
+
+
+def finished(text: str, asked: str = "rid='r'") -> str:
+    return (
+        f"[2031-05-04 10:00:01] Finish: obj=GenerateReqInput({asked}), "
+        f"out={{'text': {text!r}, 'meta_info': {{'finish_reason': {{'type': 'stop'}}}}}}"
+    )
+
+
+def test_a_server_line_with_a_reply_too_long_is_counted(tmp_path: Path) -> None:
+    told = body(tmp_path, finished("word " * 900_000), finished("Fine."), "loose text")
+    assert told["totals"]["records"] == 1
+    (named,) = told["unreadable"]
+    assert named["where"].endswith(":1")
+    assert "too long" in named["problem"]
+
+
+def test_a_long_prompt_that_quotes_a_reply_hides_none(tmp_path: Path) -> None:
+    asked = f"rid='r', text='out={{1}} {'word ' * 900_000}'"
+    told = body(tmp_path, finished("Fine.", asked), finished("Cut.")[:-40])
+    assert told["totals"]["records"] == 1
+    assert not told["unreadable"]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        ["message_start", "content_block_delta", "content_block_delta", "message_stop"],
+        ["response.created", "response.output_text.delta", "response.completed"],
+    ],
+)
+def test_a_stream_of_another_form_is_counted_once(events: list[str], tmp_path: Path) -> None:
+    lines = [
+        line
+        for event in events
+        for line in (f"event: {event}", "data: " + json.dumps({"type": event}), "")
+    ]
+    told = body(tmp_path, json.dumps(REPLY), *lines, *lines)
+    assert told["totals"]["records"] == 1
+    assert [item["where"].rsplit(":", 1)[1] for item in told["unreadable"]] == [
+        "2",
+        str(2 + len(lines)),
+    ]
+
+
+def test_a_stream_of_this_form_with_events_is_read(tmp_path: Path) -> None:
+    told = body(tmp_path, "event: message", "data: " + json.dumps(piece()), "", "data: [DONE]")
+    assert told["totals"]["records"] == 1
+    assert not told["unreadable"]
