@@ -126,7 +126,12 @@ def _multiple_of(_validator: Any, divisor: Any, instance: Any, _schema: Any) -> 
     if isinstance(instance, bool) or not isinstance(instance, int | float):
         return
     # In decimals, as both were written: 19.99 is a multiple of 0.01.
-    if Decimal(str(instance)) % Decimal(str(divisor)):
+    try:
+        rest = Decimal(str(instance)) % Decimal(str(divisor))
+    except ArithmeticError:
+        # Too many digits to divide: nothing is said of this rule, and others are asked.
+        return
+    if rest:
         yield ValidationError(f"{instance!r} is not a multiple of {divisor!r}")
 
 
