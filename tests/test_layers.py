@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
 
 HEAVY = {
     "torch", "triton", "numpy", "scipy", "statsmodels", "pandas", "paramiko", "httpx", "aiohttp",
+    "hyperscan",
 }  # fmt: skip
 
 # heavy library -> the packages of ours that are its doors
@@ -46,6 +47,7 @@ DOORS = {
     "pandas": {"report", "flows"},
     "statsmodels": {"stats"},
     "scipy": {"stats"},
+    "hyperscan": {"detect"},
 }
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import count
 from threading import Lock
 
 # What a text has that nobody looked at, and what every text has.
@@ -27,14 +28,13 @@ _FIRST_BIT = 4
 # Half a character by itself, which UTF-8 has no bytes for.
 _SURROGATE = re.compile(b"\xed[\xa0-\xbf]")
 _patterns: list[tuple[str | bytes, int]] = []
-_bits = [_FIRST_BIT]
+_bits = count(_FIRST_BIT)
 _scanning = Lock()
 
 
 def hint(*patterns: str | bytes) -> int:
     """A bit for a rule that can find something only where one of `patterns` matches. At import."""
-    bit = _bits[0]
-    _bits[0] += 1
+    bit = next(_bits)
     _patterns.extend((pattern, bit) for pattern in patterns)
     return 1 << bit
 
