@@ -83,9 +83,7 @@ _DENSE_FLOOR = 0.6
 _MIN_CHARS = 24
 
 # What the kinds need that are told by marks (see `hints.py`).
-_CELL = hint(
-    r"\| (?:[)\]}]|[(\[{] [a-z]|(?:of|were|then|and|the|to|was|which|by)(?:--)? \|)|\|[)\]}]+--? "
-)
+_CELL = hint(ODD_CELL.pattern)
 _RUN_OF_MARKS = hint(r" (?:,{2,}|_{3,}|#{3,}|;{2,}|:{3,}|\){2,}|\]{2,}) ")
 _DASHES = hint(r"[A-Za-z]{2}--[ |\n]")
 _CLOSED_HEAD = hint(r"(?m)^[)\]}]*(?:[)\]]--?|\}--) ")
